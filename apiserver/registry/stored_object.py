@@ -1,0 +1,205 @@
+"""One object as the server keeps it: the bytes that clients get, made once, and the few facts that selecting needs.
+
+The store holds the object without its resourceVersion, since only the write itself decides that; clients get it with the resourceVersion
+in place. Both forms differ in this one member, so only the wire form is kept and the stored form is cut out of it on demand. Keys are
+sorted, as kube-apiserver writes custom resources: `metadata` ends with `uid`, and `resourceVersion` belongs right before it.
+
+Everything here is in canonical form (orjson, sorted keys): equal objects have equal bytes, whoever wrote them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from storage.errors import Corrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apiserver.meta.resource import ResourceKind
+    from storage.store import KeyValue
+
+T = TypeVar("T")
+
+_NO_LABELS: Mapping[str, str] = MappingProxyType({})
+_ABSENT: Any = object()
+
+
+class StoredObject:
+    """An immutable object at one revision; satisfies `storage.cache.Entry`. Made by an ObjectCodec only."""
+
+    __slots__ = ("_fields", "_head_end", "_memo", "_metadata_end", "key", "labels", "name", "namespace", "revision", "uid", "wire")
+
+    def __init__(self, key: str, revision: int, encoded: EncodedObject) -> None:
+        self.key = key
+        self.revision = revision
+        self.namespace = encoded.namespace
+        self.name = encoded.name
+        self.uid = encoded.uid
+        self.labels = encoded.labels
+        version = b'"resourceVersion":"%d",' % revision
+        value, split = encoded.value, encoded.split
+        self.wire: bytes = b"".join((value[:split], version, value[split:-1]))
+        """The JSON of the whole object as clients get it, without a newline."""
+        self._head_end = encoded.metadata_start
+        self._metadata_end = encoded.metadata_end + len(version)
+        self._fields = encoded.fields
+        self._memo: dict[str, Any] | None = None
+
+    @property
+    def value(self) -> bytes:
+        """The stored form: without resourceVersion, with a newline at the end."""
+        split = self._split
+        wire = self.wire
+        return b"".join((wire[:split], wire[split + len(self.resource_version) + 21 :], b"\n"))
+
+    @property
+    def resource_version(self) -> str:
+        """The revision as clients see it."""
+        return str(self.revision)
+
+    @property
+    def metadata_wire(self) -> bytes:
+        """The JSON of `metadata`, resourceVersion included."""
+        return self.wire[self._head_end : self._metadata_end]
+
+    @property
+    def content(self) -> bytes:
+        """The encoded members after metadata (`,"spec":…,"status":…}`): what the generation counts the changes of."""
+        return self.wire[self._metadata_end :]
+
+    @property
+    def _split(self) -> int:
+        """Where `resourceVersion` begins: `"resourceVersion":"N","uid":"U"}` is the end of the metadata."""
+        return self._metadata_end - len(self.resource_version) - len(self.uid) - 30
+
+    def object(self) -> dict[str, Any]:
+        """The object freshly parsed: the caller may change it."""
+        value: dict[str, Any] = orjson.loads(self.wire)
+        return value
+
+    def field(self, path: str) -> str:
+        """The value of a selectable field, as selectors compare it; empty when it is not set."""
+        if path == "metadata.name":
+            return self.name
+        if path == "metadata.namespace":
+            return self.namespace
+        return self._fields.get(path, "")
+
+    def memo(self, form: str, make: Callable[[StoredObject], T]) -> T:
+        """What `make` derives from this object, made on first use and kept as long as the object."""
+        if self._memo is None:
+            self._memo = {}
+        made: T = self._memo.get(form, _ABSENT)
+        if made is _ABSENT:
+            made = self._memo[form] = make(self)
+        return made
+
+    def at(self, revision: int) -> StoredObject:
+        """The same state under another revision, as a deletion reports it."""
+        if revision == self.revision:
+            return self
+        start = self._head_end
+        end = self._metadata_end - len(self.resource_version) - 21
+        encoded = EncodedObject(self.value, start, end, self.namespace, self.name, self.uid, self.labels, self._fields)
+        return StoredObject(self.key, revision, encoded)
+
+
+@dataclass(slots=True)
+class EncodedObject:
+    """An object in stored form with what the encoder knew of it, so that its own write need not be parsed again."""
+
+    value: bytes
+    metadata_start: int
+    metadata_end: int
+    namespace: str
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    fields: Mapping[str, str]
+
+    @property
+    def split(self) -> int:
+        """Where `"uid":"U"}` begins, which is where the resourceVersion goes in."""
+        return self.metadata_end - len(self.uid) - 9
+
+    def stored(self, written: KeyValue) -> StoredObject:
+        """The entry for the cache, once the store has given the revision."""
+        return StoredObject(written.key, written.revision, self)
+
+
+class ObjectCodec:
+    """Keys and bytes of one kind."""
+
+    def __init__(self, kind: ResourceKind) -> None:
+        self._root = f"/registry/{kind.group}/{kind.plural}/"
+        self._namespaced = kind.namespaced
+        self._head = b'{"apiVersion":%b,"kind":%b,"metadata":' % (orjson.dumps(kind.api_version), orjson.dumps(kind.kind))
+        self._selectable = tuple((path.lstrip("."), path.strip(".").split(".")) for path in kind.selectable_fields)
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where the object is stored: kube-apiserver's layout for custom resources."""
+        return f"{self._root}{namespace}/{name}" if self._namespaced else self._root + name
+
+    def prefix(self, namespace: str = "") -> str:
+        """What all keys of a namespace, or of the resource, begin with; ends with a slash."""
+        return f"{self._root}{namespace}/" if self._namespaced and namespace else self._root
+
+    def encode_content(self, value: Mapping[str, Any]) -> bytes:
+        """The members after metadata as they will stand in the object; compare with `StoredObject.content`."""
+        # Top-level keys of a served kind all sort behind "metadata"; the schema's pruning has removed any other.
+        content = {key: member for key, member in value.items() if key not in _TYPE_AND_METADATA}
+        return b"," + orjson.dumps(content, option=orjson.OPT_SORT_KEYS)[1:] if content else b"}"
+
+    def encode(self, value: Mapping[str, Any], *, content: bytes | None = None) -> EncodedObject:
+        """Bring an object (with name and uid) into stored form; `content` saves encoding again what `encode_content` made.
+
+        A resourceVersion in the object is left out. The labels are kept, not copied: the caller must not change them afterwards.
+        """
+        metadata = value["metadata"]
+        if "resourceVersion" in metadata:
+            metadata = {key: member for key, member in metadata.items() if key != "resourceVersion"}
+        encoded_metadata = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS)
+        if content is None:
+            content = self.encode_content(value)
+        start = len(self._head)
+        return EncodedObject(
+            value=b"".join((self._head, encoded_metadata, content, b"\n")),
+            metadata_start=start,
+            metadata_end=start + len(encoded_metadata),
+            namespace=sys.intern(metadata.get("namespace", "")),
+            name=metadata["name"],
+            uid=metadata["uid"],
+            labels=metadata.get("labels") or _NO_LABELS,
+            fields=self._fields_of(value) if self._selectable else _NO_LABELS,
+        )
+
+    def decode(self, stored: KeyValue) -> StoredObject:
+        """Read what is in the store, whoever wrote it.
+
+        Raises:
+            Corrupted: it is not an object with a name and a uid.
+        """
+        try:
+            value = orjson.loads(stored.value)
+            return self.encode(value).stored(stored)
+        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+            raise Corrupted(f"{stored.key} at revision {stored.revision} holds no object of this kind") from error
+
+    def _fields_of(self, value: Mapping[str, Any]) -> Mapping[str, str]:
+        fields: dict[str, str] = {}
+        for name, path in self._selectable:
+            member: Any = value
+            for step in path:
+                member = member.get(step) if isinstance(member, dict) else None
+            if member is not None:
+                fields[name] = str(member).lower() if isinstance(member, bool) else str(member)
+        return fields
+
+
+_TYPE_AND_METADATA = frozenset({"apiVersion", "kind", "metadata"})
