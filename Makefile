@@ -19,10 +19,17 @@ run: install
 test: install
 	$(BIN)/python -m pytest
 
+# The real etcd and kubectl, built from their Go modules into a cache outside the checkout. The tests build them by themselves when a Go
+# toolchain is there; this target only says so early, and once.
+tools:
+	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32
+
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python -m pip check
 
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
