@@ -1,0 +1,257 @@
+"""What the client wants to read, and the answers with one object.
+
+The whole Accept list is read, with its q and parameters in any order, exactly as kube-apiserver reads it for custom resources: the first
+clause that can be served wins. The common headers cost one dictionary look-up. What cannot be served is a 406 that names what can.
+Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/handlers/negotiation/negotiate.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import yaml
+from aiohttp import web
+from multidict import CIMultiDict
+
+from apiserver.meta import errors
+from apiserver.registry.forms import PLAIN, PRETTY, Conversion, Form, MediaType
+from apiserver.registry.partial import partial_bytes
+
+if TYPE_CHECKING:
+    from apiserver.registry.stored_object import StoredObject
+    from apiserver.registry.table import TableConvertor
+    from apiserver.request import Call
+
+SERVED: tuple[MediaType, ...] = ("application/json", "application/yaml")
+ADVERTISED = (*SERVED, "application/vnd.kubernetes.protobuf")
+"""What a 406 lists; protobuf is named for the sake of equal messages, kube-apiserver does not serve it for custom resources either."""
+STREAMED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+
+_PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_GO_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_CONVERSIONS: dict[str, Conversion] = {
+    "Table": "Table",
+    "PartialObjectMetadata": "PartialObjectMetadata",
+    "PartialObjectMetadataList": "PartialObjectMetadataList",
+}
+_WARNING_TOTAL_CHARACTERS = 4096
+_WARNING_ITEM_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause of an Accept header."""
+
+    type: str
+    subtype: str
+    quality: float
+    parameters: Mapping[str, str]
+
+    def accepts(self, media_type: str) -> bool:
+        """Whether the clause names this media type, or a range that holds it."""
+        type_, _, subtype = media_type.partition("/")
+        return (self.type in (type_, "*") and self.subtype == "*") or (self.type == type_ and self.subtype == subtype)
+
+    def comes_before(self, other: Clause) -> bool:
+        """The order in which clauses are tried: by quality, and what is exact before what has an asterisk."""
+        return (
+            self.quality > other.quality
+            or (self.type != "*" and other.type == "*")
+            or (self.subtype != "*" and other.subtype == "*")
+        )
+
+
+@lru_cache(maxsize=512)
+def parse_accept(header: str) -> tuple[Clause, ...]:
+    """The clauses of an Accept header in the order in which they are tried; malformed ones are left out.
+
+    Source: https://github.com/munnerz/goautoneg/blob/a7dc8b61c822/autoneg.go
+    """
+    clauses: list[Clause] = []
+    for part in header.split(","):
+        range_, _, parameter_text = part.strip(" ").partition(";")
+        type_, slash, subtype = range_.partition("/")
+        type_, subtype = type_.strip(" "), subtype.strip(" ")
+        if not slash and type_ == "*":
+            subtype = "*"
+        if not subtype or "/" in subtype:
+            continue
+        quality = 1.0
+        parameters: dict[str, str] = {}
+        for parameter in parameter_text.split(";"):
+            name, equals, value = parameter.partition("=")
+            if not equals or not value or "=" in value:
+                continue
+            if name.strip(" ") == "q":
+                quality = _float_or_zero(value)
+            else:
+                parameters[name.strip(" ")] = value.strip(" ")
+        clause = Clause(type_, subtype, quality, parameters)
+        position = len(clauses)
+        while position and clause.comes_before(clauses[position - 1]):
+            position -= 1
+        clauses.insert(position, clause)
+    return tuple(clauses)
+
+
+@lru_cache(maxsize=512)
+def _choose(header: str, tables: bool) -> Form | None:
+    """The form (without what comes from the query) of the first clause that can be served, or None."""
+    for clause in parse_accept(header):
+        for media_type in SERVED:
+            if clause.accepts(media_type):
+                form = _form_of(clause.parameters, media_type, tables)
+                if form is not None:
+                    return form
+    return None
+
+
+def _form_of(parameters: Mapping[str, str], media_type: MediaType, tables: bool) -> Form | None:
+    if parameters.get("stream", "watch") != "watch" or (media_type != "application/json" and "stream" in parameters):
+        return None
+    if parameters.get("sv", "v1") != "v1":
+        return None
+    form = Form(media_type, pretty=parameters.get("pretty") == "1")
+    if not ("as" in parameters or "g" in parameters or "v" in parameters):
+        return form
+    conversion = _CONVERSIONS.get(parameters.get("as", ""))
+    version = parameters.get("v", "")
+    if conversion is None or parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
+        return None
+    if conversion == "Table" and not tables:
+        return None
+    return replace(form, as_=conversion, version=version)
+
+
+def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
+    """Return the form that the client prefers of those that can be served; without `tables` there is no Table.
+
+    Raises:
+        APIError: 406 NotAcceptable; 400 for a wrong `includeObject` of a Table.
+    """
+    headers = call.http.headers
+    accept = headers.get("Accept", "")
+    query = call.info.query
+    pretty = _wants_pretty(query, headers.get("User-Agent", ""))
+    if not accept or accept in ("application/json", "*/*"):
+        return PRETTY if pretty else PLAIN
+    form = _choose(accept, tables is not None)
+    if form is None:
+        raise errors.not_acceptable(ADVERTISED)
+    if form.as_ == "Table":
+        return replace(form, pretty=form.pretty or pretty, tables=tables, include_object=_include_object(query))
+    return replace(form, pretty=True) if pretty and not form.pretty else form
+
+
+def _wants_pretty(query: Mapping[str, list[str]], user_agent: str) -> bool:
+    if query and query.get("pretty", [""])[0]:
+        return query["pretty"][0] in _GO_TRUE
+    return user_agent.startswith(_PRETTY_AGENTS)
+
+
+def _include_object(query: Mapping[str, list[str]]) -> str:
+    value = query.get("includeObject", [""])[0]
+    if value not in ("", "None", "Metadata", "Object"):
+        problem = f"includeObject: Invalid value: {orjson.dumps(value).decode()}: must be 'Metadata', 'Object', 'None', or empty"
+        raise errors.bad_request(f"Unable to convert to Table as requested: {problem}")
+    return value
+
+
+def accepts_gzip(call: Call) -> bool:
+    """Whether the client takes gzip: the bare word in Accept-Encoding, as kube-apiserver reads it."""
+    encodings = call.http.headers.get("Accept-Encoding", "")
+    return "gzip" in encodings and any(token.strip() == "gzip" for token in encodings.split(","))
+
+
+def response_headers(call: Call, content_type: str) -> CIMultiDict[str]:
+    """The headers that every answer carries."""
+    headers = CIMultiDict[str]()
+    headers["Audit-Id"] = call.audit_id
+    headers["Cache-Control"] = "no-cache, private"
+    headers["Content-Type"] = content_type
+    if call.warnings:
+        headers.extend(("Warning", value) for value in warning_headers(call.warnings))
+    return headers
+
+
+def warning_headers(texts: list[str]) -> list[str]:
+    """The values of the Warning headers: each text once, escaped; cut to 256 characters each when all are longer than 4096.
+
+    Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/filters/warning.go
+    """
+    distinct = [text for text in dict.fromkeys(texts) if text]
+    if sum(map(len, distinct)) > _WARNING_TOTAL_CHARACTERS:
+        distinct = [text[:_WARNING_ITEM_CHARACTERS] for text in distinct]
+    values: list[str] = []
+    written = 0
+    for text in distinct:
+        if written >= _WARNING_TOTAL_CHARACTERS:
+            break
+        if any(ord(character) < 32 or 127 <= ord(character) < 160 for character in text):
+            continue
+        written += len(text)
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        values.append(f'299 - "{escaped}"')
+    return values
+
+
+def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200) -> web.Response:
+    """Answer with one object. In the plain case the bytes that are kept for it go out as they are.
+
+    Raises:
+        APIError: 406 for a list form of a single object.
+    """
+    if form.is_plain:
+        return web.Response(status=code, body=obj.wire + b"\n", headers=response_headers(call, "application/json"))
+    if not form.as_:
+        return _respond(call, form, obj.object, code)
+    if form.as_ == "Table" and form.tables is not None:
+        body = form.tables.single(obj, form)
+    elif form.as_ == "PartialObjectMetadata":
+        body = partial_bytes(obj, form.version)
+    else:
+        message = "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"
+        raise errors.APIError(406, "NotAcceptable", message)
+    return _respond(call, form, lambda: orjson.loads(body), code, json=body)
+
+
+def respond_value(call: Call, form: Form, value: dict[str, Any], *, code: int = 200) -> web.Response:
+    """Answer with a value that is not stored, such as a Status or a Scale; conversions do not apply to it."""
+    return _respond(call, form, lambda: value, code)
+
+
+def _respond(call: Call, form: Form, value: Callable[[], Any], code: int, *, json: bytes = b"") -> web.Response:
+    return web.Response(status=code, body=render(form, value, json=json), headers=response_headers(call, form.media_type))
+
+
+def render(form: Form, value: Callable[[], Any], *, json: bytes = b"") -> bytes:
+    """The body of an answer: YAML, indented JSON (which upstream ends without a newline), or one line of JSON (`json`, if it is made)."""
+    if form.media_type == "application/yaml":
+        return yaml_bytes(value())
+    if form.pretty:
+        return orjson.dumps(value(), option=orjson.OPT_INDENT_2)
+    return (json or orjson.dumps(value())) + b"\n"
+
+
+def yaml_bytes(value: Any) -> bytes:
+    """A value as YAML, keys sorted, as `sigs.k8s.io/yaml` writes it."""
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=2**31)
+    return text.encode()
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes equal values out each time: anchors mean nothing to a reader of Kubernetes objects."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: D102
+        return True
+
+
+def _float_or_zero(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,22 @@
+"""An object's metadata alone, as a PartialObjectMetadata: cut out of the bytes that are kept for the object, never encoded again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apiserver.registry.stored_object import StoredObject
+
+_HEADS = {
+    version: b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%s","metadata":' % version.encode() for version in ("v1", "v1beta1")
+}
+
+
+def partial_bytes(obj: StoredObject, version: str) -> bytes:
+    """The PartialObjectMetadata of an object as one piece of JSON; `version` of meta.k8s.io is v1 or v1beta1."""
+    return b"".join((_HEADS[version], obj.metadata_wire, b"}"))
+
+
+def partial_of_metadata(metadata: bytes, version: str) -> bytes:
+    """The PartialObjectMetadata of encoded metadata."""
+    return b"".join((_HEADS[version], metadata, b"}"))
