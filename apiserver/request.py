@@ -55,12 +55,12 @@ class RequestInfo:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
-    query: Mapping[str, list[str]] = NO_QUERY
+    query: Mapping[str, list[str]] = field(default_factory=lambda: NO_QUERY)
     parts: tuple[str, ...] = ()
     """The path from the resource on: resource, name, subresource, and whatever a client wrote after it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Peer:
     """The other end of one TLS connection: its certificate once it has been verified in the handshake, else None (DER)."""
 
