@@ -17,6 +17,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
+EMPTY_REVISION = 1
+"""The revision of a store into which nothing has been written, as in etcd: zero has a meaning of its own to Kubernetes' clients."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
@@ -127,6 +130,17 @@ class Store(Protocol):
 
         Raises:
             FutureRevision: `revision` has not been given yet.
+        """
+
+    async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
+        """Fill a store that has no keys, and return its revision afterwards. Each value gets a new revision, in the order of `items`.
+
+        All revisions from then on are above `above_revision` and the store's own; history begins at the one returned, so that whoever
+        holds an older one is told `Compacted`, running watches included. No other writes may be made meanwhile. When it raises, the
+        store is unfit for use and has to be emptied by its owner; a backend that can undo it is empty again.
+
+        Raises:
+            KeyExists: the store has keys.
         """
 
     async def size_bytes(self) -> int:
