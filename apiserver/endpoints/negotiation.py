@@ -58,11 +58,7 @@ class Clause:
 
     def comes_before(self, other: Clause) -> bool:
         """The order in which clauses are tried: by quality, and what is exact before what has an asterisk."""
-        return (
-            self.quality > other.quality
-            or (self.type != "*" and other.type == "*")
-            or (self.subtype != "*" and other.subtype == "*")
-        )
+        return self.quality > other.quality or (self.type != "*" and other.type == "*") or (self.subtype != "*" and other.subtype == "*")
 
 
 @lru_cache(maxsize=512)
@@ -246,7 +242,7 @@ def yaml_bytes(value: Any) -> bytes:
 class _Dumper(yaml.CSafeDumper):
     """Writes equal values out each time: anchors mean nothing to a reader of Kubernetes objects."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: D102
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
 

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from apiserver.registry.stored_object import StoredObject
 
 _HEADS = {
-    version: b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%s","metadata":' % version.encode() for version in ("v1", "v1beta1")
+    "v1": b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":',
+    "v1beta1": b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":',
 }
 
 

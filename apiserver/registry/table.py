@@ -1,0 +1,209 @@
+"""Tables: what `kubectl get` prints, as kube-apiserver makes them for custom resources.
+
+The cells of an object are made once and kept with it as bytes; only durations ("5m") are filled in for each answer. Knows no HTTP.
+Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/registry/customresource/tableconvertor/tableconvertor.go
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from apiserver.registry.jsonpath import JSONPath
+from apiserver.registry.partial import partial_bytes, partial_of_metadata
+
+if TYPE_CHECKING:
+    from apiserver.meta.resource import ResourceKind
+    from apiserver.registry.forms import Form
+    from apiserver.registry.stored_object import StoredObject
+
+NAME_DESCRIPTION = (
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request "
+    "the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration "
+    "definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+)
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The encoded cells of one object: fixed pieces, and between each two of them a moment whose age is filled in."""
+
+    pieces: tuple[bytes, ...]
+    moments: tuple[float, ...]
+
+    def at(self, now: float) -> bytes:
+        """The JSON list of cells as it reads at `now` (seconds since the epoch)."""
+        if not self.moments:
+            return self.pieces[0]
+        parts = [self.pieces[0]]
+        for moment, piece in zip(self.moments, self.pieces[1:], strict=True):
+            parts.append(b'"%b"' % human_duration(now - moment).encode())
+            parts.append(piece)
+        return b"".join(parts)
+
+
+class TableConvertor:
+    """The table layout of one kind: its name, then its columns."""
+
+    def __init__(self, kind: ResourceKind) -> None:
+        self._columns = tuple((JSONPath(column.json_path), column.type) for column in kind.columns)
+        definitions = [{"name": "Name", "type": "string", "format": "name", "description": NAME_DESCRIPTION, "priority": 0}]
+        for column in kind.columns:
+            description = column.description or f"Custom resource definition column (in JSONPath format): {column.json_path}"
+            definitions.append(
+                {
+                    "name": column.name,
+                    "type": column.type,
+                    "format": column.format,
+                    "description": description,
+                    "priority": column.priority,
+                }
+            )
+        self.definitions = orjson.dumps(definitions)
+        """The JSON of `columnDefinitions`."""
+
+    def single(self, obj: StoredObject, form: Form, *, headers: bool = True) -> bytes:
+        """A table of one object, without a newline."""
+        return self._table(form, obj.resource_version, self.row(obj, form, time.time()), headers=headers)
+
+    def bookmark(self, value: bytes, form: Form, *, initial_events_end: bool, headers: bool) -> bytes:
+        """A table whose one row is a bookmark (`value`: its encoded object); its cells are empty but for the name, which is too."""
+        obj = orjson.loads(value)
+        metadata = obj["metadata"]
+        cells = orjson.dumps(["", *(_cell(path.find(obj), kind) for path, kind in self._columns)])
+        if form.include_object == "Object":
+            content = value
+        elif form.include_object == "None" and not initial_events_end:
+            content = b"null"
+        else:
+            content = partial_of_metadata(orjson.dumps(metadata), form.version)
+        row = b'{"cells":%b,"object":%b}' % (cells, content)
+        return self._table(form, metadata["resourceVersion"], row, headers=headers)
+
+    def head(self, form: Form, list_metadata: bytes) -> bytes:
+        """The beginning of a table up to its first row."""
+        return b'{"kind":"Table","apiVersion":"%b","metadata":%b,"columnDefinitions":%b,"rows":[' % (
+            form.meta_api_version.encode(),
+            list_metadata,
+            self.definitions,
+        )
+
+    def rows(self, objects: Iterable[StoredObject], form: Form, now: float) -> bytes:
+        """The rows of these objects, joined by commas; `now` in seconds since the epoch."""
+        return b",".join([self.row(obj, form, now) for obj in objects])
+
+    def row(self, obj: StoredObject, form: Form, now: float) -> bytes:
+        """One row of a table."""
+        cells = obj.memo("cells", self._cells)
+        if form.include_object == "Object":
+            content = obj.wire
+        elif form.include_object == "None":
+            content = b"null"
+        else:
+            content = partial_bytes(obj, form.version)
+        return b"".join((b'{"cells":', cells.at(now), b',"object":', content, b"}"))
+
+    def _table(self, form: Form, resource_version: str, row: bytes, *, headers: bool) -> bytes:
+        return b'{"kind":"Table","apiVersion":"%b","metadata":{"resourceVersion":"%b"},"columnDefinitions":%b,"rows":[%b]}' % (
+            form.meta_api_version.encode(),
+            resource_version.encode(),
+            self.definitions if headers else b"null",
+            row,
+        )
+
+    def _cells(self, obj: StoredObject) -> Cells:
+        value = obj.object()
+        pieces: list[bytes] = []
+        moments: list[float] = []
+        piece = b"[" + orjson.dumps(obj.name)
+        for path, type_ in self._columns:
+            found = path.find(value)
+            moment = _moment(found) if type_ == "date" else None
+            if moment is None:
+                piece += b"," + orjson.dumps(_cell(found, type_))
+            else:
+                pieces.append(piece + b",")
+                moments.append(moment)
+                piece = b""
+        pieces.append(piece + b"]")
+        return Cells(tuple(pieces), tuple(moments))
+
+
+def _moment(found: list[Any]) -> float | None:
+    if not found or not isinstance(found[0], str):
+        return None
+    try:
+        moment = datetime.fromisoformat(found[0])
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
+
+
+def _cell(found: list[Any], type_: str) -> Any:
+    """What a column of this type shows for what its path has found; None where the value is of another type."""
+    if not found:
+        return None
+    value = found[0]
+    if type_ == "string":
+        return _text(value)
+    if value is None or (isinstance(value, bool) and type_ != "boolean"):
+        return None
+    if type_ == "integer" and isinstance(value, int | float):
+        return int(value)
+    if type_ == "number" and isinstance(value, int | float):
+        return value
+    if type_ == "boolean" and isinstance(value, bool):
+        return value
+    if type_ == "date" and isinstance(value, str):
+        return "<invalid>"
+    return None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<no value>"
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def human_duration(seconds: float) -> str:
+    """An age in two or three significant figures, as Kubernetes writes it.
+
+    Source: https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/duration/duration.go
+    """
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    if seconds < 0:
+        return "0s"
+    if whole < 2 * _MINUTE:
+        return f"{whole}s"
+    minutes, hours = whole // _MINUTE, whole // _HOUR
+    if minutes < 10:
+        return _two(minutes, "m", whole % _MINUTE, "s")
+    if minutes < 3 * 60:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    days, years = whole // _DAY, whole // _YEAR
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two(years, "y", days % 365, "d")
+    return f"{years}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
