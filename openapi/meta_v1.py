@@ -12,13 +12,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from openapi.markers import AtomicList, AtomicMap, Extension, Int32, Int64, ListMap, ListSet, PreserveUnknownFields, Time
-from openapi.model import Model
+from openapi.model import AtomicModel, Model
 
 
-class OwnerReference(Model):
+class OwnerReference(AtomicModel):
     """Names an object that owns this one; when the last owner is gone, the garbage collector deletes this object as well."""
-
-    markers: ClassVar[tuple[Extension, ...]] = (AtomicMap,)
 
     api_version: str
     """Group and version of the owner."""

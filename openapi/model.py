@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from openapi.markers import Extension
+from openapi.markers import AtomicMap, Extension
 
 
 class Model(BaseModel):
@@ -30,3 +30,9 @@ class Model(BaseModel):
 
     markers: ClassVar[tuple[Extension, ...]] = ()
     """What holds for every value of this type, as in `(AtomicMap,)`."""
+
+
+class AtomicModel(Model):
+    """A type whose values have one owner and are replaced as a whole."""
+
+    markers: ClassVar[tuple[Extension, ...]] = (AtomicMap,)

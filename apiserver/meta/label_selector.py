@@ -5,10 +5,10 @@ Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from openapi.markers import AtomicList, AtomicMap, Extension
-from openapi.model import Model
+from openapi.markers import AtomicList
+from openapi.model import AtomicModel, Model
 
 
 class LabelSelectorRequirement(Model):
@@ -22,10 +22,8 @@ class LabelSelectorRequirement(Model):
     """The values for In and NotIn; none for Exists and DoesNotExist."""
 
 
-class LabelSelector(Model):
+class LabelSelector(AtomicModel):
     """A query over labels: all conditions must hold. An empty selector finds everything, an absent one nothing."""
-
-    markers: ClassVar[tuple[Extension, ...]] = (AtomicMap,)
 
     match_expressions: Annotated[list[LabelSelectorRequirement] | None, AtomicList] = None
     """Conditions on labels."""
