@@ -145,7 +145,7 @@ class Snapshot(Generic[E]):
                         keys.insert(inside, key)
                         entries.insert(inside, entry)
                 write = next(rest, None)
-            if not own_keys:
+            if blocks and not own_keys:
                 blocks[at] = Block(keys, entries)
                 continue
             length += len(keys) - before
