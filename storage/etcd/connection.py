@@ -1,0 +1,323 @@
+"""The way to etcd: one channel to one member at a time, the next member when it fails, tokens, deadlines, errors.
+
+Knows gRPC and how the revisions of this etcd are shown (`Epoch`), nothing of keys and values.
+
+Policy: a call is tried again at most once, and only when the first try is known to have changed nothing. While no member answers, calls
+fail at once with what each member said, and a new round over all members begins a quarter of a second later at the earliest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import grpc
+from aetcd import rpc
+from grpc.aio import AioRpcError
+
+from storage.errors import StoreClosed, Unavailable, Unknown
+from storage.etcd.config import EtcdConfig
+from storage.etcd.failures import is_stale_token, store_error, text_of
+
+log = logging.getLogger(__name__)
+
+Metadata = tuple[tuple[str, str], ...]
+
+RANGE: Callable[[Link], Any] = attrgetter("range")
+TXN: Callable[[Link], Any] = attrgetter("txn")
+COMPACT: Callable[[Link], Any] = attrgetter("compact")
+STATUS: Callable[[Link], Any] = attrgetter("status")
+
+_ROUND_PAUSE_SECONDS = 0.25
+# Before these, etcd could send a progress notice ahead of the events that it covers: https://github.com/etcd-io/etcd/issues/15220
+_PROGRESS_SINCE = {(3, 4): 31, (3, 5): 13}
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """How the revisions of this etcd are shown: ours are etcd's plus `offset`, and below `floor` (ours) there is no history.
+
+    A new one begins when etcd is another one (restored from a backup, emptied, loaded): no revision of an old epoch can be resumed.
+    """
+
+    number: int
+    cluster_id: int
+    record: bytes
+    offset: int
+    floor: int
+
+
+class Link:
+    """A channel to one member, and the calls over it. `metadata` carries the token, if any."""
+
+    def __init__(self, index: int, config: EtcdConfig) -> None:
+        self.index = index
+        self.endpoint = config.endpoints[index]
+        self.metadata: Metadata = ()
+        self.progress_requests = False
+        scheme, _, address = self.endpoint.partition("://")
+        target, options = address.rstrip("/"), _channel_options(config)
+        if scheme == "https":
+            self._channel = grpc.aio.secure_channel(target, _credentials(config), options)
+        else:
+            self._channel = grpc.aio.insecure_channel(target, options)
+        kv = rpc.KVStub(self._channel)
+        self.range, self.txn, self.compact = kv.Range, kv.Txn, kv.Compact
+        self.status = rpc.MaintenanceStub(self._channel).Status
+        self.authenticate = rpc.AuthStub(self._channel).Authenticate
+        self.watch = rpc.WatchStub(self._channel).Watch
+
+    async def close(self, grace_seconds: float | None = None) -> None:
+        """Close the channel; let calls under way end for so long."""
+        await self._channel.close(grace_seconds)
+
+
+class Connection:
+    """Calls on whichever member works. `on_epoch` is called when revisions of before have lost their meaning."""
+
+    def __init__(self, config: EtcdConfig, *, on_epoch: Callable[[], None]) -> None:
+        self.epoch = Epoch(0, 0, b"", 0, 0)
+        self.highest_revision = 0
+        self.closed = asyncio.Event()
+        self.config = config
+        self.record_key = b"clrk-apiserver/revisions" + config.prefix.encode()  # outside of every prefix with objects
+        self._on_epoch = on_epoch
+        self._record_request = rpc.RangeRequest(key=self.record_key)
+        self._link: Link | None = None
+        self._next_index = 0
+        self._round: asyncio.Task[Link] | None = None
+        self._round_failure = ""
+        self._round_after = 0.0
+        self._failures_logged = False
+        self._token_lock = asyncio.Lock()
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def call(self, method: Callable[[Link], Any], request: Any, *, write: bool = False) -> Any:
+        """Return the response to `request`. A read is linearizable unless the request says otherwise.
+
+        Raises:
+            Compacted, FutureRevision: without useful numbers; the caller knows them.
+            Unavailable, Unknown, ValueTooLarge, Overloaded, Corrupted: see the table in `failures`.
+        """
+        link = self._link or await self.link()
+        metadata = link.metadata
+        try:
+            response = await method(link)(request, timeout=self.config.request_timeout_seconds, metadata=metadata)
+        except AioRpcError as error:
+            response = await self._call_again(link, metadata, error, method, request, write=write)
+        except asyncio.CancelledError as error:
+            self._raise_if_cut(error, write=write)
+            raise
+        if response.header.revision > self.highest_revision:
+            self.highest_revision = response.header.revision
+        return response
+
+    async def known_epoch(self) -> Epoch:
+        """Return the epoch; connect first, if this has never been done.
+
+        Raises:
+            Unavailable: never connected, and no member answers.
+        """
+        if not self.epoch.number:
+            await self.link()
+        return self.epoch
+
+    async def read_record(self) -> int:
+        """Return etcd's current revision, linearizable, having made sure that `epoch` is right for it. The cheapest read there is."""
+        response = await self.call(RANGE, self._record_request)
+        record = response.kvs[0].value if response.kvs else b""
+        if record != self.epoch.record:
+            self._begin_epoch(self.epoch.cluster_id, record)
+        return int(response.header.revision)
+
+    async def link(self) -> Link:
+        """Return a link that has just worked; try all members once, if need be.
+
+        Raises:
+            Unavailable: no member answers; says what each of them did.
+            StoreClosed: `close` was called.
+        """
+        if self.closed.is_set():
+            raise StoreClosed("the store has been closed")
+        if self._link is not None:
+            return self._link
+        if self._round is None:
+            if asyncio.get_running_loop().time() < self._round_after:
+                raise Unavailable(self._round_failure)
+            self._round = asyncio.create_task(self._connect())
+            self._round.add_done_callback(self._end_round)
+        try:
+            return await asyncio.shield(self._round)
+        except asyncio.CancelledError as error:
+            self._raise_if_cut(error, write=False)
+            raise
+
+    def lose(self, link: Link, error: AioRpcError) -> None:
+        """Use another member from now on, if `error` says that this one does not work. What is under way there may still end well."""
+        code, only = error.code(), len(self.config.endpoints) == 1
+        if code not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            return
+        if only and (code is grpc.StatusCode.DEADLINE_EXCEEDED or (error.details() or "").startswith("etcdserver:")):
+            return
+        if self._link is link:
+            log.warning("etcd: %s is given up: %s", link.endpoint, error.details())
+            self._link = None
+            self._next_index = (link.index + 1) % len(self.config.endpoints)
+            self._retire(link)
+
+    async def renew_token(self, link: Link, stale: Metadata) -> None:
+        """Get a new token, unless somebody else has replaced the stale one meanwhile."""
+        async with self._token_lock:
+            if link.metadata == stale:
+                await self._authenticate(link)
+
+    async def close(self) -> None:
+        """Let calls under way end, then close all channels."""
+        self.closed.set()
+        if self._round is not None:
+            self._round.cancel()
+            await asyncio.wait([self._round])
+        if self._link is not None:
+            link, self._link = self._link, None
+            self._retire(link)
+        if self._retiring:
+            await asyncio.wait(self._retiring)
+
+    async def _call_again(
+        self, link: Link, metadata: Metadata, error: AioRpcError, method: Callable[[Link], Any], request: Any, *, write: bool
+    ) -> Any:
+        try:
+            if self.config.user is not None and is_stale_token(error.details()):
+                await self.renew_token(link, metadata)
+            else:
+                self.lose(link, error)
+                known = store_error(error, write=write)
+                if error.code() is not grpc.StatusCode.UNAVAILABLE or not isinstance(known, Unavailable):
+                    raise known from error
+                link = await self.link()
+            return await method(link)(request, timeout=self.config.request_timeout_seconds, metadata=link.metadata)
+        except AioRpcError as last:
+            self.lose(link, last)
+            raise store_error(last, write=write) from last
+        except asyncio.CancelledError as cancelled:
+            self._raise_if_cut(cancelled, write=write)
+            raise
+
+    def _raise_if_cut(self, error: asyncio.CancelledError, *, write: bool) -> None:
+        """Closing a channel cancels the calls over it, which looks as if the caller had been cancelled: tell the two apart."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return
+        if self.closed.is_set() and not write:
+            raise StoreClosed("the store has been closed") from error
+        raise (Unknown if write else Unavailable)("the connection to etcd was given up before it had answered") from error
+
+    async def _connect(self) -> Link:
+        count = len(self.config.endpoints)
+        said = []
+        for offset in range(count):
+            index = (self._next_index + offset) % count
+            try:
+                link = Link(index, self.config)
+            except OSError as error:  # a certificate that cannot be read (now)
+                said.append(f"{self.config.endpoints[index]}: {error}")
+                continue
+            try:
+                async with asyncio.timeout(self.config.connect_timeout_seconds):
+                    await self._greet(link)
+            except (AioRpcError, TimeoutError) as error:
+                await link.close()
+                words = text_of(error) if isinstance(error, AioRpcError) else "no answer in time"
+                said.append(f"{link.endpoint}: {words}")
+            except asyncio.CancelledError:
+                await link.close()
+                raise
+            else:
+                log.info("etcd: connected to %s", link.endpoint)
+                self._link, self._next_index, self._failures_logged = link, index, False
+                return link
+        self._round_failure = "etcd cannot be reached: " + "; ".join(said)
+        self._round_after = asyncio.get_running_loop().time() + _ROUND_PAUSE_SECONDS
+        if not self._failures_logged:
+            log.warning("%s", self._round_failure)
+            self._failures_logged = True
+        raise Unavailable(self._round_failure)
+
+    async def _greet(self, link: Link) -> None:
+        """Prove that the member works and belongs to a cluster with a leader, and find out whether it is still the same etcd."""
+        await self._authenticate(link)
+        response = await link.range(self._record_request, metadata=link.metadata)
+        record = response.kvs[0].value if response.kvs else b""
+        cluster_id, revision = response.header.cluster_id, response.header.revision
+        if cluster_id != self.epoch.cluster_id or revision < self.highest_revision or record != self.epoch.record:
+            self.highest_revision = revision
+            self._begin_epoch(cluster_id, record)
+        self.highest_revision = max(self.highest_revision, revision)
+        try:
+            link.progress_requests = _has_progress_requests((await link.status(rpc.StatusRequest(), metadata=link.metadata)).version)
+        except AioRpcError as error:
+            if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                raise
+            log.warning("etcd: %s does not tell its version: %s", link.endpoint, error.details())
+
+    async def _authenticate(self, link: Link) -> None:
+        if self.config.user is None:
+            return
+        try:
+            response = await link.authenticate(rpc.AuthenticateRequest(name=self.config.user, password=self.config.password))
+        except AioRpcError as error:
+            if "authentication is not enabled" not in (error.details() or ""):
+                raise
+        else:
+            link.metadata = (("token", response.token),)
+
+    def _begin_epoch(self, cluster_id: int, record: bytes) -> None:
+        offset, floor = (int(part) for part in record.split()) if record else (0, 0)
+        old, self.epoch = self.epoch, Epoch(self.epoch.number + 1, cluster_id, record, offset, floor)
+        if old.number:
+            log.warning("etcd: its history is another one (cluster %x, revision %d)", cluster_id, self.highest_revision)
+            self._on_epoch()
+
+    def _end_round(self, task: asyncio.Task[Link]) -> None:
+        self._round = None
+        if not task.cancelled():
+            task.exception()  # who waited has it; nobody may have
+
+    def _retire(self, link: Link) -> None:
+        task = asyncio.create_task(link.close(self.config.request_timeout_seconds))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+
+def _has_progress_requests(version: str) -> bool:
+    numbers = [int(part) if part.isdigit() else 0 for part in version.split("-")[0].split(".")]
+    major, minor, patch = (*numbers, 0, 0, 0)[:3]
+    return (major, minor) > (3, 5) or patch >= _PROGRESS_SINCE.get((major, minor), 1 << 30)
+
+
+def _credentials(config: EtcdConfig) -> Any:
+    return grpc.ssl_channel_credentials(
+        root_certificates=None if config.ca_file is None else config.ca_file.read_bytes(),
+        private_key=None if config.key_file is None else config.key_file.read_bytes(),
+        certificate_chain=None if config.cert_file is None else config.cert_file.read_bytes(),
+    )
+
+
+def _channel_options(config: EtcdConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 1000),
+        # A new channel must try at once, not wait for the back-off of the one before.
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.enable_retries", 0),
+    ]

@@ -1,0 +1,295 @@
+"""Watches over etcd: a stream for each, opened again where it broke off.
+
+Knows etcd's watch messages. Policy: a watch goes on after every fault, from the revision up to which its reader has everything; it ends
+only when that is impossible (Compacted), refused (Unavailable), or the store is closed. The bounded queue between etcd and a reader is
+gRPC's flow-control window: etcd holds back what a slow reader has no room for.
+
+Each watch has a stream of its own. On a shared one, etcd answers a progress request for all watches together, and the answer can
+overtake the announcement of a watch that it does not cover; and one watch that is catching up holds back the progress of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from aetcd import rpc
+from grpc import StatusCode
+from grpc.aio import EOF, AioRpcError
+
+from storage.errors import Compacted, StoreClosed, Unavailable
+from storage.etcd.connection import Connection, Epoch, Link
+from storage.etcd.failures import is_stale_token, text_of
+from storage.keys import prefix_end
+from storage.store import Event, KeyValue, Progress, WatchBatch
+
+_PROGRESS_REQUEST = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest())
+_DELETE = rpc.Event.DELETE
+# etcd does not answer a progress request while the watch is catching up, which it looks at ten times a second.
+_ASK_AGAIN_SECONDS = 0.05
+_RETRY_SECONDS = (0.05, 0.25, 0.5, 1.0)
+# etcd ends the stream at once when the member has no leader; without, the watch of a cut-off member would be silent for ever.
+_REQUIRE_LEADER = (("hasleader", "true"),)
+
+
+class Watches:
+    """All watches of one store, so that they can be asked for their progress and be cut."""
+
+    def __init__(self, connection: Connection, key_prefix: bytes, *, progress_seconds: float) -> None:
+        self._connection = connection
+        self._key_prefix = key_prefix
+        self._progress_seconds = progress_seconds
+        self._open: set[_Watch] = set()
+
+    async def watch(self, prefix: str, after_revision: int) -> AsyncIterator[WatchBatch]:
+        """Deliver as `Store.watch` promises."""
+        watch = _Watch(self._connection, self._key_prefix, prefix, after_revision, progress_seconds=self._progress_seconds)
+        self._open.add(watch)
+        failures = 0
+        try:
+            while (link := await self._patient_link()) is not None:
+                try:
+                    await watch.begin(link)
+                    while True:
+                        if batch := await watch.read():
+                            failures = 0
+                            yield batch
+                except AioRpcError as error:
+                    await self._recover(link, error)
+                except (_BrokenOffError, asyncio.InvalidStateError):
+                    pass  # etcd ended the stream without a reason, or before the first message
+                except asyncio.CancelledError:
+                    task = asyncio.current_task()
+                    if task is None or task.cancelling():
+                        raise
+                    # It is the stream that was cut, not the reader.
+                await watch.end()
+                await self._pause(failures)
+                failures += 1
+        finally:
+            self._open.discard(watch)
+            await watch.end()
+
+    def want(self, revision: int) -> None:
+        """Have every watch that is behind `revision` (etcd's) find out that it is there."""
+        for watch in self._open:
+            watch.want(revision)
+
+    def cut(self) -> None:
+        """Break every stream off, so that its watch looks again at what has become of etcd and of the store."""
+        for watch in self._open:
+            watch.cut()
+
+    async def _patient_link(self) -> Link | None:
+        """Return a link, however long it takes; None when the store has been closed."""
+        failures = 0
+        while True:
+            try:
+                return await self._connection.link()
+            except Unavailable:
+                failures += 1
+                await self._pause(failures)
+            except StoreClosed:
+                return None
+
+    async def _recover(self, link: Link, error: AioRpcError) -> None:
+        if is_stale_token(error.details()):
+            await _renew_token(self._connection, link)
+        elif error.code() is StatusCode.PERMISSION_DENIED:
+            raise Unavailable(text_of(error)) from error
+        else:
+            self._connection.lose(link, error)
+
+    async def _pause(self, failures: int) -> None:
+        if failures:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1]):
+                    await self._connection.closed.wait()
+
+
+class _BrokenOffError(Exception):
+    """The stream is of no more use; what was delivered stands."""
+
+
+class _Watch:
+    """Where one reader is, and the stream that brings it further. Revisions in here are etcd's."""
+
+    def __init__(self, connection: Connection, key_prefix: bytes, prefix: str, after_revision: int, *, progress_seconds: float) -> None:
+        self._connection = connection
+        self._after_revision = after_revision
+        self._progress_seconds = progress_seconds
+        end = prefix_end(prefix)
+        self._key = key_prefix + prefix.encode()
+        self._range_end = b"\0" if end is None else key_prefix + end.encode()
+        self._cut_bytes = len(key_prefix)
+        self._epoch: Epoch | None = None
+        self._position = 0
+        self._link: Link | None = None
+        self._call: Any = None
+        self._created = False
+        self._reading = False
+        self._put_off = False
+        self._fragments: list[Any] = []
+        self._wanted = 0
+        self._asked = asyncio.Event()
+        self._prompter: asyncio.Task[None] | None = None
+
+    async def begin(self, link: Link) -> None:
+        """Open a stream that goes on from the position.
+
+        Raises:
+            Compacted: revisions have another meaning now than when the watch began, or the first one is too old for good.
+        """
+        epoch = self._connection.epoch
+        if self._epoch is None:
+            self._epoch, self._position = epoch, self._after_revision - epoch.offset
+        shown = self._position + self._epoch.offset
+        if epoch is not self._epoch or shown < epoch.floor:
+            raise Compacted(shown, max(epoch.floor, self._connection.highest_revision + epoch.offset))
+        self._link, self._created, self._fragments = link, False, []
+        self._call = link.watch(metadata=link.metadata + _REQUIRE_LEADER)
+        # Not from position + 1: etcd tells nothing of its progress to a watch that begins in the future, and compares the compaction
+        # revision with where a watch begins, while a deletion at the compaction revision itself may be gone. What is known is dropped.
+        start_revision = max(1, min(self._position, self._connection.highest_revision))
+        create = rpc.WatchCreateRequest(
+            key=self._key,
+            range_end=self._range_end,
+            start_revision=start_revision,
+            prev_kv=True,
+            fragment=True,
+            progress_notify=not link.progress_requests,
+        )
+        await self._call.write(rpc.WatchRequest(create_request=create))
+
+    async def read(self) -> WatchBatch:
+        """Return what the next message brings; often nothing."""
+        self._reading = True
+        if self._put_off:
+            self._put_off = False
+            self._asked.set()
+        response = await self._call.read()
+        self._reading = False
+        if response is EOF:
+            raise _BrokenOffError
+        revision = response.header.revision
+        if revision > self._connection.highest_revision:
+            self._connection.highest_revision = revision
+        if response.canceled:
+            await self._canceled(response)
+        if response.created:
+            self._created = True
+            if self._link is not None and self._link.progress_requests:
+                self._prompter = asyncio.create_task(self._prompt(self._call))
+            return ()
+        if response.events or self._fragments:
+            self._fragments.extend(response.events)
+            return () if response.fragment else self._events()
+        if revision < self._position:
+            return ()
+        self._position = revision
+        return (Progress(revision + self._offset),)
+
+    def want(self, revision: int) -> None:
+        """Have it find out soon that all up to `revision` has been delivered."""
+        if self._position < revision:
+            self._wanted = revision
+            self._asked.set()
+
+    def cut(self) -> None:
+        """Make `read` raise CancelledError, now or when it is called."""
+        if self._call is not None:
+            self._call.cancel()
+
+    async def end(self) -> None:
+        """Close the stream; what was not delivered comes again with the next one."""
+        if self._prompter is not None:
+            self._prompter.cancel()
+            await asyncio.wait([self._prompter])
+            self._prompter = None
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    @property
+    def _offset(self) -> int:
+        return 0 if self._epoch is None else self._epoch.offset
+
+    def _events(self) -> WatchBatch:
+        offset, cut, position = self._offset, self._cut_bytes, self._position
+        events: list[Event] = []
+        for event in self._fragments:
+            kv = event.kv
+            revision = kv.mod_revision
+            if revision <= position:
+                continue
+            key = kv.key[cut:].decode()
+            previous = None
+            if event.HasField("prev_kv"):
+                before = event.prev_kv
+                previous = KeyValue(key, before.value, before.mod_revision + offset)
+            elif event.type == _DELETE or kv.create_revision != revision:
+                # etcd looks it up when it sends, and may have compacted it since the write.
+                raise Compacted(position + offset, revision + offset)
+            events.append(Event(revision + offset, key, None if event.type == _DELETE else kv.value, previous))
+        self._fragments = []
+        if events:
+            self._position = events[-1].revision - offset
+        return tuple(events)
+
+    async def _canceled(self, response: Any) -> None:
+        """Decide what the end of a watch by etcd means."""
+        reason, compact_revision = response.cancel_reason, response.compact_revision
+        if compact_revision:
+            # A begin below the position, since the newest revision was not known, may be too old when the position is not.
+            self._connection.highest_revision = max(self._connection.highest_revision, compact_revision)
+            if self._position < compact_revision:
+                raise Compacted(self._position + self._offset, compact_revision + self._offset)
+        elif is_stale_token(reason) and self._link is not None:
+            await _renew_token(self._connection, self._link)
+        elif "permission denied" in reason:
+            raise Unavailable(f"etcd: {reason}: the etcd user has no read permission for {self._key.decode()}")
+        raise _BrokenOffError
+
+    async def _prompt(self, call: Any) -> None:
+        """Ask for progress every few seconds, and at once when somebody waits for it and the reader is there to take it."""
+        with contextlib.suppress(AioRpcError, asyncio.InvalidStateError):
+            while True:
+                waited_for = self._position < self._wanted
+                try:
+                    async with asyncio.timeout(_ASK_AGAIN_SECONDS if waited_for else self._progress_seconds):
+                        await self._asked.wait()
+                except TimeoutError:
+                    due = not waited_for
+                else:
+                    due = False
+                self._asked.clear()
+                if not due and self._position >= self._wanted:
+                    continue
+                if self._reading:
+                    await call.write(_PROGRESS_REQUEST)
+                else:
+                    self._put_off = True
+
+
+async def compact_revision(connection: Connection) -> int:
+    """Return etcd's compaction revision. Only the end of a watch tells it, so ask when an error has said that there is one."""
+    link = await connection.link()
+    call = link.watch(metadata=link.metadata)
+    try:
+        async with asyncio.timeout(connection.config.request_timeout_seconds):
+            await call.write(rpc.WatchRequest(create_request=rpc.WatchCreateRequest(key=connection.record_key, start_revision=1)))
+            while (response := await call.read()) is not EOF:
+                if response.compact_revision:
+                    return int(response.compact_revision)
+    except (AioRpcError, TimeoutError):
+        pass  # the number is a hint; that the revision is compacted is certain
+    finally:
+        call.cancel()
+    return 0
+
+
+async def _renew_token(connection: Connection, link: Link) -> None:
+    with contextlib.suppress(AioRpcError):
+        await connection.renew_token(link, link.metadata)
