@@ -7,11 +7,11 @@ Source: https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/apis/meta/v1
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from openapi.markers import AtomicList, AtomicMap, Extension, Int32, Int64, ListMap, ListSet, PreserveUnknownFields, Time
+from openapi.markers import AtomicList, Extension, Int32, Int64, ListMap, ListSet, PreserveUnknownFields, Time
 from openapi.model import AtomicModel, Model
 
 
@@ -180,13 +180,13 @@ class Status(Model):
     """Version of the schema of this object."""
     code: Int32 | None = None
     """The HTTP status of the answer."""
-    details: Annotated[StatusDetails | None, AtomicMap] = None
+    details: StatusDetails | None = None
     """What a program can learn about a failure; its members depend on the reason."""
     kind: str | None = None
     """Kind of this object."""
     message: str | None = None
     """What happened, in words."""
-    metadata: ListMeta | None = None
+    metadata: ListMeta = Field(default_factory=ListMeta)
     """What a list says about itself."""
     reason: str | None = None
     """Why the request failed, as one word for programs, such as NotFound."""
@@ -201,11 +201,13 @@ class Patch(Model):
 class RawExtension(Model):
     """An object of any kind."""
 
+    markers: ClassVar[tuple[Extension, ...]] = (PreserveUnknownFields,)
+
 
 class WatchEvent(Model):
     """One event of a watch."""
 
-    object: Annotated[dict[str, Any], PreserveUnknownFields]
+    object: RawExtension
     """The object after the change, or before it when it was deleted; for BOOKMARK only its kind and resourceVersion; for ERROR a Status."""
     type: str
     """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
@@ -214,7 +216,7 @@ class WatchEvent(Model):
 class ScaleSpec(Model):
     """What is wanted of a scaled object."""
 
-    replicas: Int32 | None = None
+    replicas: Int32 = 0
     """How many replicas are wanted."""
 
 
@@ -234,9 +236,88 @@ class Scale(Model):
     """Version of the schema of this object."""
     kind: str | None = None
     """Kind of this object."""
-    metadata: ObjectMeta | None = None
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
     """Metadata of the scaled object."""
-    spec: ScaleSpec | None = None
+    spec: ScaleSpec = Field(default_factory=ScaleSpec)
     """What is wanted."""
-    status: ScaleStatus | None = None
+    status: ScaleStatus = Field(default_factory=lambda: ScaleStatus(replicas=0))
     """What is observed."""
+
+
+class GroupVersionForDiscovery(Model):
+    """One version of a group."""
+
+    group_version: str
+    """Group and version, as objects carry it in apiVersion."""
+    version: str
+    """The version alone."""
+
+
+class ServerAddressByClientCIDR(Model):
+    """Where clients from a range of addresses reach the server."""
+
+    client_cidr: str = Field(alias="clientCIDR")
+    """Range of the clients' addresses."""
+    server_address: str
+    """Host, with or without a port, for these clients."""
+
+
+class APIGroup(Model):
+    """A group and the versions in which it is served."""
+
+    api_version: str | None = None
+    """Version of the schema of this object."""
+    kind: str | None = None
+    """Kind of this object."""
+    name: str
+    """Name of the group."""
+    preferred_version: GroupVersionForDiscovery = Field(default_factory=lambda: GroupVersionForDiscovery(group_version="", version=""))
+    """The version that clients should use if they have no reason for another."""
+    server_address_by_client_cidrs: Annotated[list[ServerAddressByClientCIDR] | None, AtomicList] = Field(
+        None, alias="serverAddressByClientCIDRs"
+    )
+    """Where clients reach the server for this group, by their addresses."""
+    versions: Annotated[list[GroupVersionForDiscovery], AtomicList]
+    """Versions in which the group is served."""
+
+
+class APIGroupList(Model):
+    """The groups that the server has."""
+
+    api_version: str | None = None
+    """Version of the schema of this object."""
+    groups: Annotated[list[APIGroup], AtomicList]
+    """The groups."""
+    kind: str | None = None
+    """Kind of this object."""
+
+
+class VersionInfo(Model):
+    """Which release the server is."""
+
+    build_date: str
+    """When it was built."""
+    compiler: str
+    """What compiled it."""
+    emulation_major: str | None = None
+    """Major number of the release that the server behaves as."""
+    emulation_minor: str | None = None
+    """Minor number of the release that the server behaves as."""
+    git_commit: str
+    """Commit it was built from."""
+    git_tree_state: str
+    """Whether there were changes that were not committed."""
+    git_version: str
+    """Release in full, as in v1.37.2."""
+    go_version: str
+    """Version of the language it is written in, in the field where clients look for it."""
+    major: str
+    """Major number of the release."""
+    min_compatibility_major: str | None = None
+    """Major number of the oldest release that the server is compatible with."""
+    min_compatibility_minor: str | None = None
+    """Minor number of the oldest release that the server is compatible with."""
+    minor: str
+    """Minor number of the release."""
+    platform: str
+    """Operating system and processor."""
