@@ -1,0 +1,79 @@
+"""GET of a collection with `watch`: a stream of events that begins at once and ends cleanly.
+
+What can be refused is refused before the stream begins; afterwards an error is an ERROR event. The response's head goes out before
+anything is waited for. Events are written past aiohttp straight to the connection, as whole chunks; aiohttp ends the response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, cast
+
+from aiohttp import HttpVersion11, web
+
+from apiserver.endpoints.negotiation import STREAMED, negotiate, response_headers
+from apiserver.meta import errors
+from apiserver.meta.options import parse_list_options
+from apiserver.registry.errors import api_error
+from apiserver.registry.forms import PLAIN, Form
+from apiserver.registry.selection import select
+from apiserver.registry.watching import Outlet, Watches
+from storage.errors import StoreError
+
+if TYPE_CHECKING:
+    from apiserver.registry.resource_store import ResourceStore
+    from apiserver.registry.table import TableConvertor
+    from apiserver.request import Call, Handler
+
+MIN_TIMEOUT_SECONDS = 1800.0
+"""A watch without a time-out of its own ends after one to two times this, spread so that clients do not come back together."""
+_END_SECONDS = 10.0
+
+
+def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Handler:
+    """The handler that streams the changes of a namespace, or of all of them."""
+
+    async def watch(call: Call) -> web.StreamResponse:
+        form = _form(call, tables)
+        info = call.info
+        options = parse_list_options(info.query, store.kind, watch=True)
+        selection = select(store.kind, info.namespace, info.name, options)
+        watches.check(options)
+        if not store.cache.ready:
+            try:
+                await store.cache.fresh()
+            except StoreError as error:
+                raise api_error(error, store.kind.group_resource) from error
+        response = web.StreamResponse(headers=response_headers(call, "application/json"))
+        chunked = call.http.version >= HttpVersion11
+        if chunked:
+            response.enable_chunked_encoding()
+        else:
+            response.force_close()
+        writer = await response.prepare(call.http)
+        transport = call.http.transport
+        if writer is None or transport is None:
+            raise ConnectionResetError("the client has gone")
+        outlet = Outlet(cast(asyncio.WriteTransport, transport), writer.drain, chunked)
+        timeout_seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT_SECONDS * (1.0 + random.random())
+        await watches.serve(selection, form, options, outlet, timeout_seconds=timeout_seconds)
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await response.write_eof()
+        except TimeoutError:
+            transport.abort()
+            raise ConnectionResetError("the client does not read the end of its watch") from None
+        return response
+
+    return watch
+
+
+def _form(call: Call, tables: TableConvertor) -> Form:
+    form = negotiate(call, tables=tables)
+    if form.media_type != "application/json":
+        raise errors.not_acceptable(STREAMED)
+    if form.as_ == "Table":
+        return Form(as_="Table", version=form.version, include_object=form.include_object, tables=tables)
+    # The list form of metadata is no form of an event: as upstream, such a watch gets whole objects.
+    return Form(as_=form.as_, version=form.version) if form.as_ == "PartialObjectMetadata" else PLAIN

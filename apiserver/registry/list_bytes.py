@@ -1,0 +1,145 @@
+"""A list as bytes, block by block: what has been made for a block of a snapshot is kept with it and serves every list that holds it.
+
+Whole objects and their metadata are kept, as JSON and as deflated JSON; tables (which show ages), indented JSON and YAML are made anew.
+Deflated segments end on a byte, depend on nothing before them, and carry their checksum, so that any sequence of them is one valid gzip
+member (RFC 1952).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from isal import isal_zlib
+
+from apiserver.registry.partial import partial_bytes
+
+if TYPE_CHECKING:
+    from apiserver.meta.resource import ResourceKind
+    from apiserver.registry.forms import Form
+    from apiserver.registry.listing import ObjectList
+    from apiserver.registry.stored_object import StoredObject
+    from storage.snapshot import Block
+
+_LEVEL = 1
+"""kube-apiserver compresses at the fastest level too."""
+_GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_EMPTY_LAST_BLOCK = b"\x03\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Deflated:
+    """A segment of a deflate stream, with the length and checksum of what it unfolds to."""
+
+    data: bytes
+    length: int
+    crc: int
+
+
+def deflate(raw: bytes) -> Deflated:
+    """Compress bytes to a segment that can stand anywhere in a stream."""
+    compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
+    data = compressor.compress(raw) + compressor.flush(isal_zlib.Z_FULL_FLUSH)
+    return Deflated(data, len(raw), isal_zlib.crc32(raw))
+
+
+def gzip_member(segments: Iterable[Deflated]) -> list[bytes]:
+    """The pieces of one gzip file with these segments."""
+    pieces = [_GZIP_HEAD]
+    length = crc = 0
+    for segment in segments:
+        pieces.append(segment.data)
+        crc = isal_zlib.crc32_combine(crc, segment.crc, segment.length)
+        length += segment.length
+    pieces.append(_EMPTY_LAST_BLOCK + crc.to_bytes(4, "little") + (length & 0xFFFFFFFF).to_bytes(4, "little"))
+    return pieces
+
+
+class ListBytes:
+    """Lists of one kind in one form of JSON."""
+
+    def __init__(self, kind: ResourceKind, form: Form) -> None:
+        self._kind = kind
+        self._form = form
+        self.separator = b",\n    " if form.pretty else b","
+        """What stands between two blocks."""
+        self._kept = "" if form.pretty or form.as_ == "Table" else f"{form.as_}/{form.version}" if form.as_ else "whole"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a block's bytes are kept with it."""
+        return bool(self._kept)
+
+    def envelope(self, listed: ObjectList) -> tuple[bytes, bytes]:
+        """What stands before the first item and after the last one."""
+        form = self._form
+        if form.as_:
+            metadata = _metadata(listed, drop_empty=True)
+            if form.as_ == "Table" and form.tables is not None:
+                value: dict[str, Any] = {
+                    "kind": "Table",
+                    "apiVersion": form.meta_api_version,
+                    "metadata": metadata,
+                    "columnDefinitions": orjson.Fragment(form.tables.definitions),
+                    "rows": [],
+                }
+                if form.pretty:
+                    value["columnDefinitions"] = orjson.loads(form.tables.definitions)
+            else:
+                value = {"kind": form.as_, "apiVersion": form.meta_api_version, "metadata": metadata, "items": []}
+        else:
+            value = {
+                "apiVersion": self._kind.api_version,
+                "items": [],
+                "kind": self._kind.list_kind,
+                "metadata": _metadata(listed, drop_empty=False),
+            }
+        encoded = orjson.dumps(value, option=orjson.OPT_INDENT_2 if form.pretty else None)
+        # Names of kinds, versions and tokens hold no brackets; a description of a column may, but stands before the rows.
+        head, _, tail = encoded.rpartition(b"[]")
+        if not form.pretty:
+            return head + b"[", b"]" + tail + b"\n"
+        return (head + b"[\n    ", b"\n  ]" + tail) if listed.objects else (head + b"[", b"]" + tail)
+
+    def items(self, block: Block[StoredObject]) -> bytes:
+        """The items of a block, without what stands before and after them."""
+        if not self._kept:
+            return self._make(block)
+        made: bytes | None = block.kept.get(self._kept)
+        if made is None:
+            made = block.kept[self._kept] = self._make(block)
+        return made
+
+    def deflated(self, block: Block[StoredObject]) -> Deflated:
+        """The items of a block, compressed; only for a form that keeps."""
+        name = f"{self._kept}/deflated"
+        made: Deflated | None = block.kept.get(name)
+        if made is None:
+            made = block.kept[name] = deflate(self.items(block))
+        return made
+
+    def _make(self, block: Block[StoredObject]) -> bytes:
+        form = self._form
+        if form.as_ == "Table" and form.tables is not None:
+            now = time.time()
+            items = [form.tables.row(obj, form, now) for obj in block.entries]
+        elif form.as_:
+            items = [partial_bytes(obj, form.version) for obj in block.entries]
+        else:
+            items = [obj.wire for obj in block.entries]
+        if form.pretty:
+            items = [orjson.dumps(orjson.loads(item), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ") for item in items]
+        return self.separator.join(items)
+
+
+def _metadata(listed: ObjectList, *, drop_empty: bool) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    if listed.continue_token or not drop_empty:
+        metadata["continue"] = listed.continue_token
+    if listed.remaining is not None:
+        metadata["remainingItemCount"] = listed.remaining
+    metadata["resourceVersion"] = str(listed.revision)
+    return metadata

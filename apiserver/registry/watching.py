@@ -1,0 +1,541 @@
+"""Watches: every change of a resource to everybody who asked for it, each event made once for all who want the same.
+
+Watchers with the same selection and form are a group. A change becomes one line of bytes for a group; what has come together in one turn
+of the event loop is packed once and written to each connection. Nobody is waited for: a connection that holds too much unsent data leaves
+its group, and when it has caught its breath it takes what it missed from the history of the cache and comes back. Initial events go the
+same way: in pieces, as fast as the connection takes them. So a watcher costs no queue, and sees each event once and in order.
+
+Knows connections as asyncio transports only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiserver.meta import errors
+from apiserver.registry.errors import api_error
+from apiserver.registry.frames import ADDED, DELETED, MODIFIED, Frames
+from apiserver.registry.listing import parse_revision
+from storage.errors import Compacted, FutureRevision, StoreError
+
+if TYPE_CHECKING:
+    from apiserver.meta.options import ListOptions
+    from apiserver.registry.forms import Form
+    from apiserver.registry.resource_store import ResourceStore
+    from apiserver.registry.selection import Selection
+    from apiserver.registry.stored_object import StoredObject
+    from storage.history import Change
+
+
+@dataclass(frozen=True, slots=True)
+class WatchLimits:
+    """What a watcher may cost."""
+
+    buffer_bytes: int = 1024 * 1024
+    """Unsent data of a connection above which it gets no further events until it has caught up. With an event on top this bounds the memory
+    of a watcher."""
+    piece_bytes: int = 128 * 1024
+    """Size of the pieces in which initial and missed events are sent."""
+    stall_seconds: float = 60.0
+    """How long a connection that has fallen behind may take nothing at all before it is cut."""
+    bookmark_seconds: float = 60.0
+    """Time between bookmarks, as in kube-apiserver."""
+    writes_per_step: int = 256
+    """Connections written to before others get their turn on the event loop: about two milliseconds."""
+    changes_per_step: int = 1024
+    """Past changes looked at before others get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """The client's end of a watch."""
+
+    transport: asyncio.WriteTransport
+    drain: Callable[[], Awaitable[None]]
+    """Returns when the transport wants more data."""
+    chunked: bool = True
+    """Whether events are framed as chunks."""
+
+
+class StalledError(ConnectionError):
+    """A watcher has not read for too long; its connection has been cut."""
+
+
+class Watches:
+    """All watchers of one resource. A subscriber of its cache."""
+
+    def __init__(self, store: ResourceStore, limits: WatchLimits | None = None) -> None:
+        self._store = store
+        self._limits = limits or WatchLimits()
+        self._groups: dict[tuple[Selection, Form, bool], _Group] = {}
+        self._scopes: dict[tuple[str, str | None], list[_Group]] = {}
+        self._dirty: list[_Group] = []
+        self._segments: deque[_Segment] = deque()
+        self._due: list[_Watcher] = []
+        self._watchers: set[_Watcher] = set()
+        self._revision = store.cache.revision
+        self._writing = False
+        self._closed = False
+        self.fallen_behind = 0
+        """How often a watcher had to catch up."""
+        self.cut = 0
+        """How many watchers were cut since they did not read."""
+        self._unsubscribe = store.cache.subscribe(self)
+
+    def __len__(self) -> int:
+        return len(self._watchers)
+
+    def close(self) -> None:
+        """End all watches cleanly: each client sees the end of its stream and may resume elsewhere."""
+        self._closed = True
+        self._unsubscribe()
+        for watcher in self._watchers:
+            watcher.wake()
+
+    # What the cache tells
+
+    def changes(self, batch: Sequence[Change[StoredObject]]) -> None:
+        """Make the events of these changes for every group that is concerned; they are sent in the next turn of the loop."""
+        before = self._revision
+        self._revision = batch[-1].revision
+        if not self._groups:
+            return
+        for change in batch:
+            for group in self._concerned(change):
+                line = group.line(change)
+                if line is None:
+                    continue
+                if not group.pending:
+                    group.since = before
+                    self._dirty.append(group)
+                group.pending.append(line)
+        if self._dirty:
+            self._write_soon()
+
+    def progress(self, revision: int) -> None:
+        """Nothing to do: bookmarks read the cache's revision when they are due."""
+
+    def reset(self) -> None:
+        """Let every watcher find out by itself whether what it misses can still be had."""
+        self._revision = self._store.cache.revision
+        self._segments.clear()
+        for group in self._dirty:
+            group.pending.clear()
+        self._dirty.clear()
+        for group in list(self._groups.values()):
+            for watcher in list(group.members):
+                watcher.fall_behind(watcher.position)
+
+    def _concerned(self, change: Change[StoredObject]) -> Iterable[_Group]:
+        obj = change.entry or change.previous
+        assert obj is not None
+        scopes = self._scopes
+        concerned = scopes.get(("", None), ())
+        if len(scopes) > 1 or not concerned:
+            concerned = [*concerned, *scopes.get(("", obj.name), ())]
+            if obj.namespace:
+                concerned += scopes.get((obj.namespace, None), ())
+                concerned += scopes.get((obj.namespace, obj.name), ())
+        return concerned
+
+    # Writing
+
+    def _write_soon(self) -> None:
+        if not self._writing:
+            self._writing = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _seal(self, group: _Group) -> None:
+        """Pack what a group has pending, for those who are its members now."""
+        if group.pending:
+            self._segments.append(_Segment(group.frames.pack(group.pending), tuple(group.members), group.since, self._revision))
+            group.pending = []
+
+    def _write(self) -> None:
+        for group in self._dirty:
+            self._seal(group)
+        self._dirty.clear()
+        buffer_bytes = self._limits.buffer_bytes
+        left = self._limits.writes_per_step
+        segments = self._segments
+        while segments and left > 0:
+            segment = segments[0]
+            data, through = segment.data, segment.through
+            members = segment.members[segment.written : segment.written + left]
+            for watcher in members:
+                if watcher.group is None or watcher.position >= through:
+                    continue
+                transport = watcher.transport
+                if watcher.headers_due or transport.get_write_buffer_size() > buffer_bytes or transport.is_closing():
+                    watcher.fall_behind(segment.since)
+                else:
+                    transport.write(data)
+            segment.written += len(members)
+            left -= len(members)
+            if segment.written >= len(segment.members):
+                segments.popleft()
+        if segments:
+            asyncio.get_running_loop().call_soon(self._write)
+            return
+        self._writing = False
+        due, self._due = self._due, []
+        for watcher in due:
+            watcher.send_bookmark()
+
+    def bookmark(self, watcher: _Watcher) -> None:
+        """Tell a watcher how far it has got, after what is on its way to it."""
+        if self._writing:
+            self._due.append(watcher)
+        else:
+            watcher.send_bookmark()
+
+    # Watchers come and go
+
+    def check(self, options: ListOptions) -> None:
+        """Refuse what must be refused before a stream begins; everything later is an ERROR event.
+
+        Raises:
+            APIError: 422 for a resourceVersion that is none.
+        """
+        try:
+            parse_revision(options.resource_version)
+        except ValueError as error:
+            kind = self._store.kind
+            cause = errors.Cause("FieldValueInvalid", str(error), "resourceVersion")
+            raise errors.invalid(kind.group, kind.plural, "", [cause]) from error
+
+    async def serve(self, selection: Selection, form: Form, options: ListOptions, outlet: Outlet, *, timeout_seconds: float) -> None:
+        """Send a watcher what it asked for, until its time is over, the server stops, or an ERROR event has ended the watch.
+
+        The response has begun; the caller ends it. Safe to cancel: only whole events are written.
+
+        Raises:
+            StalledError: the client has not read for too long, and the connection has been cut.
+            ConnectionError: the client has gone.
+        """
+        watcher = _Watcher(self, self._group(selection, form, outlet.chunked), outlet, bookmarks=options.allow_watch_bookmarks)
+        self._watchers.add(watcher)
+        try:
+            async with asyncio.timeout(timeout_seconds) as time:
+                watcher.deadline = time.when()
+                try:
+                    await watcher.start(options)
+                    while not self._closed:
+                        await watcher.catch_up()
+                        await watcher.rest()
+                except Compacted as error:
+                    watcher.send_error(_too_old(error))
+                except StoreError as error:
+                    watcher.send_error(api_error(error, self._store.kind.group_resource))
+        except TimeoutError:
+            if not time.expired():
+                raise
+        finally:
+            watcher.leave()
+            self._watchers.discard(watcher)
+            self._drop_if_empty(watcher.home)
+
+    def _group(self, selection: Selection, form: Form, chunked: bool) -> _Group:
+        key = (selection, form, chunked)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(selection, Frames(self._store.kind, form, chunked=chunked), key)
+            self._scopes.setdefault(group.scope, []).append(group)
+        group.users += 1
+        return group
+
+    def _drop_if_empty(self, group: _Group) -> None:
+        group.users -= 1
+        if not group.users:
+            del self._groups[group.key]
+            scope = self._scopes[group.scope]
+            scope.remove(group)
+            if not scope:
+                del self._scopes[group.scope]
+
+    def join(self, watcher: _Watcher) -> None:
+        """Make a watcher that has seen everything a member of its group."""
+        self._seal(watcher.home)
+        watcher.home.members[watcher] = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether all watches are ending."""
+        return self._closed
+
+    @property
+    def store(self) -> ResourceStore:
+        """What is watched."""
+        return self._store
+
+    @property
+    def limits(self) -> WatchLimits:
+        """What a watcher may cost."""
+        return self._limits
+
+
+class _Group:
+    """Watchers who want the same."""
+
+    __slots__ = ("_everything", "frames", "key", "members", "pending", "scope", "selection", "since", "users")
+
+    def __init__(self, selection: Selection, frames: Frames, key: tuple[Selection, Form, bool]) -> None:
+        self.selection = selection
+        self.scope = (selection.namespace, selection.name)
+        self.frames = frames
+        self.key = key
+        self.users = 0
+        """Watchers that name this group, members or not."""
+        self.members: dict[_Watcher, None] = {}
+        """Those who have seen everything before what is pending."""
+        self.pending: list[bytes] = []
+        self.since = 0
+        """The revision before the first of what is pending."""
+        self._everything = selection.is_everything
+
+    def line(self, change: Change[StoredObject], *, headers: bool = False) -> bytes | None:
+        """The event that a change (inside the scope) is for this group, or None when it is none.
+
+        What leaves the selection is deleted: in its last state that was selected, at the revision of the change.
+        """
+        entry, previous = change.entry, change.previous
+        if not self._everything:
+            matches = self.selection.matches
+            if entry is not None and not matches(entry):
+                entry = None
+            if previous is not None and not matches(previous):
+                previous = None
+        if entry is not None:
+            return self.frames.event(ADDED if previous is None else MODIFIED, entry, headers=headers)
+        if previous is not None:
+            return self.frames.event(DELETED, previous.at(change.revision), headers=headers)
+        return None
+
+    def covers(self, change: Change[StoredObject]) -> bool:
+        """Whether a change is inside the scope."""
+        obj = change.entry or change.previous
+        assert obj is not None
+        namespace, name = self.scope
+        return (not namespace or obj.namespace == namespace) and (name is None or obj.name == name)
+
+
+@dataclass(slots=True)
+class _Segment:
+    """Packed events on their way to those who were members of a group when they were made."""
+
+    data: bytes
+    members: tuple[_Watcher, ...]
+    since: int
+    through: int
+    written: int = 0
+
+
+class _Watcher:
+    """One client. Its task sends it initial and missed events; while it keeps up, the task sleeps and the group's writes reach it."""
+
+    __slots__ = (
+        "_bookmark_timer",
+        "_bookmarks",
+        "_drain",
+        "_limits",
+        "_waker",
+        "_watches",
+        "deadline",
+        "group",
+        "headers_due",
+        "home",
+        "position",
+        "transport",
+    )
+
+    def __init__(self, watches: Watches, group: _Group, outlet: Outlet, *, bookmarks: bool) -> None:
+        self._watches = watches
+        self._limits = watches.limits
+        self._drain = outlet.drain
+        self._bookmarks = bookmarks
+        self._waker: asyncio.Future[None] | None = None
+        self._bookmark_timer: asyncio.TimerHandle | None = None
+        self.transport = outlet.transport
+        self.home = group
+        self.group: _Group | None = None
+        """The home group while this watcher is a member of it."""
+        self.position = 0
+        """Up to this revision everything has been sent; while a member, the revision at which it joined."""
+        self.headers_due = group.frames.has_headers
+        self.deadline: float | None = None
+
+    async def start(self, options: ListOptions) -> None:
+        """Find where to begin, and send what exists if that was asked for.
+
+        Raises:
+            StoreError: the beginning cannot be had.
+        """
+        cache = self._watches.store.cache
+        revision = parse_revision(options.resource_version)
+        if options.resource_version == "":
+            revision = await cache.fresh()
+        elif revision == 0:
+            revision = cache.revision
+        # Who asks in the old way, without a version and without the option, gets what exists too, but is not told where it ends.
+        legacy = options.send_initial_events is None and options.resource_version in ("", "0")
+        if not (options.send_initial_events or legacy):
+            self.position = revision
+            return
+        await cache.until(revision)
+        snapshot = cache.snapshot()
+        selection, codec = self.home.selection, self._watches.store.codec
+        if selection.is_single:
+            found = snapshot.get(codec.key(selection.namespace, selection.name or ""))
+            if found is not None and selection.matches(found):
+                await self._send_added([found])
+        else:
+            everything = selection.is_everything
+            for block in snapshot.blocks(codec.prefix(selection.namespace)):
+                await self._send_added(block.entries if everything else [obj for obj in block.entries if selection.matches(obj)])
+        self.position = snapshot.revision
+        if self._bookmarks and not legacy:
+            self._send(self.home.frames.bookmark(snapshot.revision, initial_events_end=True, headers=self.headers_due))
+
+    async def _send_added(self, objects: Sequence[StoredObject]) -> None:
+        lines: list[bytes] = []
+        size = 0
+        for obj in objects:
+            line = self.home.frames.event(ADDED, obj, headers=self.headers_due)
+            self.headers_due = False
+            lines.append(line)
+            size += len(line)
+            if size >= self._limits.piece_bytes:
+                self._send(*lines)
+                await self._drained()
+                lines, size = [], 0
+        if lines:
+            self._send(*lines)
+        await self._drained()
+
+    async def catch_up(self) -> None:
+        """Send the changes since `position`, and become a member of the group in the very step in which there are no more.
+
+        Raises:
+            Compacted: the history has moved on.
+        """
+        cache = self._watches.store.cache
+        while True:
+            if self.position > cache.revision:
+                # Nothing at or below a revision that is yet to come is sent.
+                await self._reach(self.position)
+            changes = cache.changes_after(self.position)[: self._limits.changes_per_step]
+            if not changes:
+                self.position = cache.revision
+                self.group = self.home
+                self._watches.join(self)
+                self._plan_bookmark()
+                return
+            lines: list[bytes] = []
+            size = 0
+            for change in changes:
+                if self.home.covers(change) and (line := self.home.line(change, headers=self.headers_due)) is not None:
+                    self.headers_due = False
+                    lines.append(line)
+                    size += len(line)
+                self.position = change.revision
+                if size >= self._limits.piece_bytes:
+                    break
+            if lines:
+                self._send(*lines)
+            await self._drained()
+
+    async def _reach(self, revision: int) -> None:
+        while self._watches.store.cache.revision < revision:
+            try:
+                await self._watches.store.cache.until(revision, timeout_seconds=self._limits.bookmark_seconds)
+            except FutureRevision:
+                if self.transport.is_closing():
+                    raise ConnectionResetError("the client has gone") from None
+
+    async def rest(self) -> None:
+        """Sleep until something is to be done for this watcher alone."""
+        if self.group is None or self._watches.closed:
+            return
+        self._waker = asyncio.get_running_loop().create_future()
+        try:
+            await self._waker
+        finally:
+            self._waker = None
+        await self._drained()
+
+    def wake(self) -> None:
+        """Let the task look what is to be done."""
+        if self._waker is not None and not self._waker.done():
+            self._waker.set_result(None)
+
+    def fall_behind(self, since: int) -> None:
+        """Leave the group: everything up to `since` has been written, nothing after it."""
+        self.leave()
+        self.position = max(self.position, since)
+        self._watches.fallen_behind += 1
+        self.wake()
+
+    def leave(self) -> None:
+        """Be a member no longer, if that was the case."""
+        if self.group is not None:
+            self.group.members.pop(self, None)
+            self.group = None
+        if self._bookmark_timer is not None:
+            self._bookmark_timer.cancel()
+            self._bookmark_timer = None
+
+    def _plan_bookmark(self) -> None:
+        if not self._bookmarks:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + self._limits.bookmark_seconds
+        if self.deadline is not None:
+            # The last one comes right before the end, so that the client resumes from there.
+            when = min(when, self.deadline - 2.0)
+        if when > loop.time():
+            self._bookmark_timer = loop.call_at(when, self._watches.bookmark, self)
+
+    def send_bookmark(self) -> None:
+        """Say how far this watcher has got; nothing for it is on its way."""
+        if self.group is None:
+            return
+        self._send(self.home.frames.bookmark(self._watches.store.cache.revision, headers=self.headers_due))
+        self._plan_bookmark()
+
+    def send_error(self, error: errors.APIError) -> None:
+        """Send the event after which nothing comes."""
+        self._send(self.home.frames.error(error))
+
+    def _send(self, *lines: bytes) -> None:
+        self.headers_due = False
+        if not self.transport.is_closing():
+            self.transport.write(self.home.frames.pack(lines))
+
+    async def _drained(self) -> None:
+        """Wait until the connection takes more, and let others have their turn.
+
+        Raises:
+            StalledError: it does not in time; it has been cut.
+            ConnectionResetError: the client has gone.
+        """
+        if self.transport.get_write_buffer_size():
+            try:
+                async with asyncio.timeout(self._limits.stall_seconds) as stall:
+                    await self._drain()
+            except TimeoutError:
+                if not stall.expired():
+                    raise
+                self._watches.cut += 1
+                self.transport.abort()
+                raise StalledError("a watcher has not read for too long") from None
+        await asyncio.sleep(0)
+        if self.transport.is_closing():
+            raise ConnectionResetError("the client has gone")
+
+
+def _too_old(error: Compacted) -> errors.APIError:
+    return errors.expired(f"too old resource version: {error.revision} ({error.compact_revision})")
