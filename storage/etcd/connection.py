@@ -19,7 +19,7 @@ import grpc
 from aetcd import rpc
 from grpc.aio import AioRpcError
 
-from storage.errors import StoreClosed, Unavailable, Unknown
+from storage.errors import Compacted, StoreClosed, Unavailable, Unknown
 from storage.etcd.config import EtcdConfig
 from storage.etcd.failures import is_stale_token, store_error, text_of
 
@@ -133,6 +133,19 @@ class Connection:
         if record != self.epoch.record:
             self._begin_epoch(self.epoch.cluster_id, record)
         return int(response.header.revision)
+
+    async def compact_revision(self, compacted: int) -> int:
+        """Return the oldest revision (etcd's) that can be read, knowing one that cannot. etcd tells it nowhere: find it by halving."""
+        readable = await self.read_record()
+        while readable - compacted > 1:
+            middle = (readable + compacted) // 2
+            try:
+                await self.call(RANGE, rpc.RangeRequest(key=self.record_key, revision=middle, keys_only=True))
+            except Compacted:
+                compacted = middle
+            else:
+                readable = middle
+        return readable
 
     async def link(self) -> Link:
         """Return a link that has just worked; try all members once, if need be.

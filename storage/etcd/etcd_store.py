@@ -15,8 +15,8 @@ from aetcd import rpc
 from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed
 from storage.etcd.compactor import Compactor
 from storage.etcd.config import EtcdConfig
-from storage.etcd.connection import COMPACT, RANGE, STATUS, TXN, Connection, Epoch
-from storage.etcd.watch import Watches, compact_revision
+from storage.etcd.connection import COMPACT, RANGE, STATUS, TXN, Connection
+from storage.etcd.watch import Watches
 from storage.keys import prefix_end
 from storage.store import KeyValue, Page, WatchBatch
 
@@ -160,12 +160,13 @@ class EtcdStore:
         if revision is None:
             return await self._connection.call(RANGE, request)
         if revision < epoch.floor or revision <= epoch.offset:
-            raise Compacted(revision, await self._oldest_revision(epoch))
+            raise Compacted(revision, max(epoch.floor, epoch.offset + await self._connection.compact_revision(0)))
         request.revision = revision - epoch.offset
         try:
             return await self._connection.call(RANGE, request)
         except Compacted as error:
-            raise Compacted(revision, await self._oldest_revision(epoch)) from error
+            oldest = epoch.offset + await self._connection.compact_revision(request.revision)
+            raise Compacted(revision, max(epoch.floor, oldest)) from error
         except FutureRevision as error:
             raise FutureRevision(revision, await self.current_revision()) from error
 
@@ -185,9 +186,6 @@ class EtcdStore:
             if not response.more or len(items) == limit:
                 return Page(items, revision, response.count - len(response.kvs))
             request.key = response.kvs[-1].key + b"\0"
-
-    async def _oldest_revision(self, epoch: Epoch) -> int:
-        return max(epoch.floor, epoch.offset + await compact_revision(self._connection))
 
     async def _put_record(self, offset: int, floor: int) -> None:
         request = rpc.TxnRequest()

@@ -131,6 +131,8 @@ class _Watch:
         self._created = False
         self._reading = False
         self._put_off = False
+        self._ahead = False
+        self._needs_progress = False
         self._fragments: list[Any] = []
         self._wanted = 0
         self._asked = asyncio.Event()
@@ -150,9 +152,14 @@ class _Watch:
             raise Compacted(shown, max(epoch.floor, self._connection.highest_revision + epoch.offset))
         self._link, self._created, self._fragments = link, False, []
         self._call = link.watch(metadata=link.metadata + _REQUIRE_LEADER)
-        # Not from position + 1: etcd tells nothing of its progress to a watch that begins in the future, and compares the compaction
-        # revision with where a watch begins, while a deletion at the compaction revision itself may be gone. What is known is dropped.
-        start_revision = max(1, min(self._position, self._connection.highest_revision))
+        # A watch that begins after the newest revision is live at once; any other one has to catch up first, for a tenth of a second or
+        # more, and a compaction may overtake it. But etcd tells it nothing of its progress until the next write, wherever that is.
+        # One that begins in the past does so with what it has: etcd compares the compaction revision with where a watch begins, and a
+        # deletion at the compaction revision itself may be gone. What comes again is dropped.
+        newest = self._connection.highest_revision
+        self._ahead = self._position >= newest and not self._needs_progress
+        self._needs_progress = False
+        start_revision = self._position + 1 if self._ahead else max(1, min(self._position, newest))
         create = rpc.WatchCreateRequest(
             key=self._key,
             range_end=self._range_end,
@@ -183,6 +190,7 @@ class _Watch:
             if self._link is not None and self._link.progress_requests:
                 self._prompter = asyncio.create_task(self._prompt(self._call))
             return ()
+        self._ahead = False
         if response.events or self._fragments:
             self._fragments.extend(response.events)
             return () if response.fragment else self._events()
@@ -265,29 +273,16 @@ class _Watch:
                 else:
                     due = False
                 self._asked.clear()
+                if due and self._ahead:
+                    self._needs_progress = True
+                    self.cut()
+                    return
                 if not due and self._position >= self._wanted:
                     continue
                 if self._reading:
                     await call.write(_PROGRESS_REQUEST)
                 else:
                     self._put_off = True
-
-
-async def compact_revision(connection: Connection) -> int:
-    """Return etcd's compaction revision. Only the end of a watch tells it, so ask when an error has said that there is one."""
-    link = await connection.link()
-    call = link.watch(metadata=link.metadata)
-    try:
-        async with asyncio.timeout(connection.config.request_timeout_seconds):
-            await call.write(rpc.WatchRequest(create_request=rpc.WatchCreateRequest(key=connection.record_key, start_revision=1)))
-            while (response := await call.read()) is not EOF:
-                if response.compact_revision:
-                    return int(response.compact_revision)
-    except (AioRpcError, TimeoutError):
-        pass  # the number is a hint; that the revision is compacted is certain
-    finally:
-        call.cancel()
-    return 0
 
 
 async def _renew_token(connection: Connection, link: Link) -> None:
