@@ -71,6 +71,8 @@ class Peer:
 
 
 NO_PEER = Peer()
+UNKNOWN_REQUEST = RequestInfo("", "", "")
+"""What a call asks for before that has been found out."""
 
 
 @dataclass(slots=True)
@@ -148,6 +150,11 @@ def parse_request(method: str, target: str) -> RequestInfo:
 def is_true(values: list[str] | None) -> bool:
     """How Kubernetes reads a boolean parameter: absent, "0" and "false" are false, everything else (also nothing) is true."""
     return bool(values) and values[0] != "0" and values[0].lower() != "false"  # type: ignore[index]
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Whether a request is a stream without an end of its own: no limit in number or time holds for it."""
+    return info.verb == "watch"
 
 
 def _path_of_absolute_form(target: str) -> str:

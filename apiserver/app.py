@@ -1,0 +1,151 @@
+"""Composition: kinds and a store become a function that answers requests. Reads like docs/flow.md.
+
+Nothing here looks at a request. All objects are built once; the tasks that keep them going belong to `App.running`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from apiserver import kinds
+from apiserver.auth.client_certificate import ClientCertificate
+from apiserver.auth.standalone import HealthForAll, PrivilegedGroup
+from apiserver.config import StartupError
+from apiserver.endpoints import version as version_endpoint
+from apiserver.endpoints.failure import respond_error
+from apiserver.endpoints.health import HealthCheck, HealthEndpoint, ping
+from apiserver.endpoints.routes import Router, Served
+from apiserver.filters import bind, enter
+from apiserver.filters.access_log import AccessLog
+from apiserver.filters.deadline import Deadlines
+from apiserver.filters.stages import Stages
+from apiserver.registry.resource_store import ResourceStore
+from apiserver.registry.watching import Watches
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiserver.config import Config
+    from apiserver.meta.resource import ResourceKind
+    from apiserver.request import Handler, Peer
+    from storage.store import Store
+
+_log = logging.getLogger(__name__)
+DISTRIBUTION = "clrk-apiserver"
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A server without its listener."""
+
+    handle: Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
+    """Answers one request of a peer. Every failure is a Status; nothing is raised but for a client that has gone."""
+    resources: tuple[ResourceStore, ...]
+    draining: asyncio.Event
+    """Set by whoever stops the server: from then on it is not ready."""
+    _watches: tuple[Watches, ...]
+    _tasks: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
+
+    def drain(self) -> None:
+        """Be not ready any more; everything else goes on."""
+        self.draining.set()
+
+    def end_watches(self) -> None:
+        """End every watch as if its time were up: clients resume elsewhere."""
+        for watches in self._watches:
+            watches.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep caches and deadlines going inside of the block. A task that fails takes the block with it: nothing works without."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work(), name=work.__qualname__) for work in self._tasks]
+            try:
+                yield
+            finally:
+                for resource in self.resources:
+                    await resource.cache.close()
+                for task in tasks:
+                    task.cancel()
+
+    async def wait_ready(self) -> None:
+        """Return when every resource can be read."""
+        for resource in self.resources:
+            await resource.cache.wait_ready()
+
+
+def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind] | None = None) -> App:
+    """Put a server together over a store that is open, for these kinds or for those of the packages that the configuration names.
+
+    Raises:
+        StartupError: the kinds cannot be served.
+    """
+    if served_kinds is None:
+        served_kinds = load_kinds(config.kinds)
+    resources = tuple(ResourceStore(kind, store, limits=config.cache) for kind in served_kinds)
+    draining = asyncio.Event()
+    deadlines = Deadlines(timeout_seconds=config.request_timeout_seconds)
+    paths = {
+        **_health(config, store, resources, draining),
+        "/version": version_endpoint.make(version(DISTRIBUTION)),
+    }
+    stages = Stages(
+        authenticators=(ClientCertificate(),),
+        authorizers=(HealthForAll(), PrivilegedGroup()),
+        limits=config.limits,
+        deadlines=deadlines,
+        respond_error=respond_error,
+        access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
+    )
+    watches = tuple(Watches(resource) for resource in resources)
+    router = Router({_address(resource.kind): Served(resource.kind, _handlers(resource)) for resource in resources}, paths)
+    tasks = (deadlines.run, *(resource.run for resource in resources))
+    return App(enter(bind(stages, router)), resources, draining, watches, tasks)
+
+
+def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:
+    """Load the kinds of these packages.
+
+    Raises:
+        StartupError: they cannot be served.
+    """
+    try:
+        return kinds.load(*packages)
+    except kinds.KindError as error:
+        raise StartupError(str(error)) from error
+
+
+def _handlers(resource: ResourceStore) -> dict[tuple[str, str], Handler]:
+    return {}
+
+
+def _address(kind: ResourceKind) -> tuple[str, str, str]:
+    return kind.group, kind.version, kind.plural
+
+
+def _health(config: Config, store: Store, resources: tuple[ResourceStore, ...], draining: asyncio.Event) -> dict[str, Handler]:
+    async def shutdown() -> None:
+        if draining.is_set():
+            raise RuntimeError("the server is shutting down")
+
+    async def caches() -> None:
+        waiting = [str(resource.kind.group_resource) for resource in resources if not resource.cache.ready]
+        if waiting:
+            raise RuntimeError(f"not read from the store yet: {', '.join(waiting)}")
+
+    alive = HealthCheck("ping", ping)
+    reads = HealthCheck(config.store_name, store.current_revision)
+    synced = HealthCheck("informer-sync", caches)
+    stopping = HealthCheck("shutdown", shutdown)
+    endpoints = (
+        HealthEndpoint("healthz", (alive, reads)),
+        HealthEndpoint("livez", (alive,)),
+        HealthEndpoint("readyz", (alive, reads, synced, stopping)),
+    )
+    return {path: handler for endpoint in endpoints for path, handler in endpoint.handlers().items()}

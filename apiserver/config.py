@@ -1,0 +1,81 @@
+"""The one frozen configuration. Made by the command line, or by a test; read by `app` and `server`.
+
+A field's docstring gives unit, reason for the default, and how to switch it off. Flags carry the names of `k8s.io/apiserver`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from apiserver.filters.limits import InFlightLimits
+from storage.cache import CacheLimits
+
+DEFAULT_KINDS = ("apiserver.kinds",)
+
+
+class StartupError(Exception):
+    """The server cannot start; the text is one line, fit for the person who started it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenConfig:
+    """Where and how connections are accepted."""
+
+    bind_address: str = "127.0.0.1"
+    """An address of this machine; `0.0.0.0` or `::` for all of them. The default keeps a first try private."""
+    secure_port: int = 6443
+    """The port, as of kube-apiserver; 0 takes any that is free."""
+    keep_alive_seconds: float = 130.0
+    """How long an idle connection is kept: longer than the 90 s after which Go clients (and the aggregator) close one, so that they do
+    not send into a connection that is being closed."""
+    handshake_seconds: float = 10.0
+    """How long a client may take for the TLS handshake."""
+    max_header_bytes: int = 1024 * 1024
+    """Request line and headers together, as Go's servers take: a user may have some thousand groups, a selector some 30 KB."""
+    max_headers: int = 10_000
+    """How many headers; bounds what parsing costs."""
+    backlog: int = 1024
+    """Connections that the system holds until they are accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLSConfig:
+    """Certificates that are brought along. Without them the server makes its own in the data directory."""
+
+    cert_file: Path | None = None
+    """PEM of the serving certificate and of those that lead to its authority. None: made by the server's own authority."""
+    private_key_file: Path | None = None
+    """PEM of its key, without a passphrase. Goes with `cert_file`."""
+    client_ca_file: Path | None = None
+    """PEM of authorities whose client certificates are accepted beside the server's own. None: no others."""
+
+    def __post_init__(self) -> None:
+        if (self.cert_file is None) != (self.private_key_file is None):
+            raise StartupError("--tls-cert-file and --tls-private-key-file belong together")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything that can be chosen."""
+
+    data_dir: Path = Path(".clrk")
+    """Certificates, the kubeconfig, and the embedded store. Made, with mode 0700, when it is missing."""
+    listen: ListenConfig = field(default_factory=ListenConfig)
+    tls: TLSConfig = field(default_factory=TLSConfig)
+    kinds: tuple[str, ...] = DEFAULT_KINDS
+    """Packages (or modules) whose Resource classes are served."""
+    limits: InFlightLimits = field(default_factory=InFlightLimits)
+    cache: CacheLimits = field(default_factory=CacheLimits)
+    store_name: str = "sqlite"
+    """What the health check of the store is called."""
+    request_timeout_seconds: float = 60.0
+    """How long a request may take that is no watch, as kube-apiserver's --request-timeout."""
+    shutdown_delay_seconds: float = 0.0
+    """How long new connections are still served after the signal to stop, while `/readyz` already fails: as long as load balancers take to
+    notice. 0: they are refused at once."""
+    shutdown_timeout_seconds: float = 60.0
+    """How long running requests may take to finish after that; what is left then is cut off."""
+    access_log: Literal["", "json", "plain"] = ""
+    """A line per request on standard error. Off by default: it costs more than answering from memory."""

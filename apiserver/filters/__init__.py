@@ -1,0 +1,66 @@
+"""What every request passes, in this order, before an endpoint sees it.
+
+A filter is a function of the call and of what comes next. The chain is bound once, so that a request costs one call per filter.
+Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/server/config.go (DefaultBuildHandlerChain)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, request_info
+from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiserver.filters.stages import Stages
+    from apiserver.request import Filter, Handler, Peer
+
+CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
+    access_log.make,
+    errors.make,
+    request_info.make,
+    deadline.make,
+    authentication.make,
+    limits.make,
+    authorization.make,
+)
+"""The makers of the filters, outermost first; one that returns None is switched off."""
+
+
+def bind(stages: Stages, endpoint: Handler) -> Handler:
+    """Return a handler that sends a call through every filter of the chain to the endpoint."""
+    handler = endpoint
+    for make in reversed(CHAIN):
+        stage = make(stages)
+        if stage is not None:
+            handler = _before(stage, handler)
+    return handler
+
+
+def _before(stage: Filter, following: Handler) -> Handler:
+    def passed(call: Call) -> Awaitable[web.StreamResponse]:
+        return stage(call, following)
+
+    return passed
+
+
+def enter(chain: Handler) -> Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]:
+    """Return what a listener calls for each request: it makes the call that goes down the chain."""
+
+    def handle(http: web.BaseRequest, peer: Peer) -> Awaitable[web.StreamResponse]:
+        return chain(Call(http, UNKNOWN_REQUEST, ANONYMOUS, [], _audit_id(http), peer))
+
+    return handle
+
+
+def _audit_id(http: web.BaseRequest) -> str:
+    """The client's own, so that its log and ours can be laid side by side; else a random UUID. It is no secret."""
+    given = http.headers.get("Audit-Id")
+    if given is not None and len(given) <= 64 and given.isascii() and given.isprintable():
+        return given
+    digits = f"{random.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"

@@ -1,0 +1,33 @@
+"""What the filters are made of: one object, put together in `app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiserver.auth import Authenticator, Authorizer
+    from apiserver.filters.access_log import AccessLog
+    from apiserver.filters.deadline import Deadlines
+    from apiserver.filters.limits import InFlightLimits
+    from apiserver.meta.errors import APIError
+    from apiserver.request import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The parts of the chain that are not the same in every server."""
+
+    authenticators: tuple[Authenticator, ...]
+    """Asked in order; the first who knows the client wins."""
+    authorizers: tuple[Authorizer, ...]
+    """Asked in order; the first with an opinion wins, and none is a denial."""
+    limits: InFlightLimits
+    deadlines: Deadlines
+    respond_error: Callable[[Call, APIError], web.StreamResponse]
+    """Writes a Status in the form that the client asked for."""
+    access_log: AccessLog | None = None
+    """None: requests are not logged."""

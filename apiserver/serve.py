@@ -1,0 +1,163 @@
+"""From a configuration to a running server, and to its end: certificates, store, app, listener, signals.
+
+Starting: everything that can be wrong with what the caller gave is found before the first connection is accepted. A store in etcd that
+cannot be reached is not: the server waits for it, answers discovery meanwhile, and is not ready.
+Ending: not ready at once; after the delay no new connections; running requests finish, watches end cleanly; a second signal cuts them off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from apiserver.app import App, build_app, load_kinds
+from apiserver.certificates import Certificates, prepare_certificates, write_kubeconfig
+from apiserver.config import Config, StartupError
+from apiserver.server import Server
+from apiserver.tls import CertificateError, make_context
+from storage.errors import StoreError
+from storage.open import open_store
+
+if TYPE_CHECKING:
+    from storage.etcd import EtcdConfig
+
+_log = logging.getLogger(__name__)
+
+KUBECONFIG = "kubeconfig"
+_ANY_ADDRESS = ("", "0.0.0.0", "::")
+
+
+async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *, ready: Callable[[str, Path], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `ready` is called once, with the address and the kubeconfig, when everything can be read.
+
+    Raises:
+        StartupError: something that was given cannot be used.
+    """
+    kinds = load_kinds(config.kinds)
+    own = _own_certificates(config)
+    listener = Server(config.listen, _tls_context(config, own))
+    address = f"https://{_reachable_host(config.listen.bind_address)}:{listener.bind()}"
+    kubeconfig = _write_kubeconfig(config, address, own)
+    try:
+        opened = await open_store(store)
+    except StoreError as error:
+        raise StartupError(str(error)) from error
+    try:
+        app = build_app(config, opened, kinds)
+        with _signals() as (stop, stop_now):
+            async with app.running():
+                await listener.start(app.handle)
+                announcing = asyncio.create_task(_announce(app, lambda: ready(address, kubeconfig)), name="announce")
+                try:
+                    await stop.wait()
+                finally:
+                    announcing.cancel()
+                    await asyncio.wait([announcing])
+                await _end(app, listener, config, stop_now)
+    finally:
+        await opened.close()
+
+
+async def _announce(app: App, ready: Callable[[], None]) -> None:
+    await app.wait_ready()
+    _settle_heap()
+    ready()
+
+
+async def _end(app: App, listener: Server, config: Config, stop_now: asyncio.Event) -> None:
+    ending = asyncio.create_task(_end_gently(app, listener, config), name="end")
+    hurry = asyncio.create_task(stop_now.wait(), name="hurry")
+    await asyncio.wait((ending, hurry), return_when=asyncio.FIRST_COMPLETED)
+    for task in (ending, hurry):
+        task.cancel()
+    await asyncio.wait((ending, hurry))
+    if not ending.cancelled():
+        ending.result()
+
+
+async def _end_gently(app: App, listener: Server, config: Config) -> None:
+    app.drain()
+    await asyncio.sleep(config.shutdown_delay_seconds)
+    app.end_watches()
+    await listener.stop(timeout_seconds=config.shutdown_timeout_seconds)
+
+
+def _settle_heap() -> None:
+    """Take what is there after the start out of the garbage collector's sight, and let it look less often.
+
+    Objects are freed by counting references; the collector only finds cycles, and looking through a heap of a hundred thousand cached
+    objects holds the loop for a tenth of a second.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+@contextmanager
+def _signals() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Events for the first and for the second SIGTERM or SIGINT."""
+    loop = asyncio.get_running_loop()
+    first, second = asyncio.Event(), asyncio.Event()
+
+    def received() -> None:
+        (second if first.is_set() else first).set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, received)
+    try:
+        yield first, second
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def _own_certificates(config: Config) -> Certificates:
+    directory = config.data_dir / "pki"
+    try:
+        return prepare_certificates(directory, _serving_names(config.listen.bind_address))
+    except OSError as error:
+        raise StartupError(f"cannot write to {directory}: {error.strerror}") from error
+
+
+def _tls_context(config: Config, own: Certificates) -> ssl.SSLContext:
+    given = config.tls
+    certificate_file = given.cert_file or own.serving.certificate_file
+    key_file = given.private_key_file or own.serving.key_file
+    authority_files = [own.authority.certificate_file]
+    if given.client_ca_file is not None:
+        authority_files.append(given.client_ca_file)
+    try:
+        return make_context(certificate_file, key_file, client_authority_files=authority_files)
+    except CertificateError as error:
+        raise StartupError(str(error)) from error
+
+
+def _write_kubeconfig(config: Config, address: str, own: Certificates) -> Path:
+    path = config.data_dir / KUBECONFIG
+    # A certificate that was brought along is what clients must trust; who signed it need not be known here.
+    authority_file = config.tls.cert_file or own.authority.certificate_file
+    try:
+        write_kubeconfig(path, server=address, authority_pem=authority_file.read_bytes(), client=own.admin)
+    except OSError as error:
+        raise StartupError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def _serving_names(bind_address: str) -> list[str]:
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname().lower()]
+    if bind_address not in _ANY_ADDRESS:
+        names.append(bind_address)
+    return list(dict.fromkeys(names))
+
+
+def _reachable_host(bind_address: str) -> str:
+    host = "127.0.0.1" if bind_address in _ANY_ADDRESS else bind_address
+    return f"[{host}]" if ":" in host else host

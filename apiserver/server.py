@@ -1,0 +1,214 @@
+"""The listener: TCP, TLS and HTTP/1.1 around one function that answers requests.
+
+The low-level `aiohttp.web.Server`: no routing, no middlewares, no access log of its own. What the HTTP parser refuses is answered as a
+Status too. A connection knows its peer's certificate from the handshake on; whether that counts is judged for each request, far below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from aiohttp import hdrs, web
+from aiohttp.http_exceptions import LineTooLong
+from multidict import CIMultiDict
+
+from apiserver.config import StartupError
+from apiserver.meta.errors import APIError
+from apiserver.request import NO_PEER, Peer
+
+if TYPE_CHECKING:
+    import ssl
+
+    from apiserver.config import ListenConfig
+
+_log = logging.getLogger(__name__)
+
+Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
+_CLOSE_SECONDS = 2.0
+
+
+class Connection(web.RequestHandler):
+    """One connection: whom it is with, and whether a request is being answered on it."""
+
+    def __init__(self, listener: _Listener, **settings: Any) -> None:
+        super().__init__(listener, **settings)
+        self.listener = listener
+        self.peer = NO_PEER
+        self.busy = False
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember the certificate that the handshake has verified."""
+        tls = transport.get_extra_info("ssl_object")
+        certificate = tls.getpeercert(binary_form=True) if tls is not None else None
+        address = transport.get_extra_info("peername")
+        self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "")
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse, and refuse heads of requests that are too large as a whole: the parser bounds only each line and their number."""
+        heads = self._request_count
+        super().data_received(data)
+        if self._request_count != heads:
+            self._head_bytes = 0
+        elif self._current_request is None or self._current_request.content.is_eof():
+            self._head_bytes += len(data)
+            if self._head_bytes > self.listener.max_header_bytes:
+                self._refuse_head()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Answer what the HTTP parser refuses: a Status, then the end of the connection."""
+        if isinstance(exc, LineTooLong) or message == "Too many headers received":
+            status, text = 431, "the head of the request is too large"
+        else:
+            status, text = (400, "the request is not well-formed HTTP") if status < 500 else (500, "the request could not be answered")
+        if status == 500:
+            _log.error("a request failed outside of the chain", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionAbortedError("the response had begun")
+        response = web.Response(status=status, body=_status_body(status, text), headers=_ERROR_HEADERS)
+        response.force_close()
+        return response
+
+    def _refuse_head(self) -> None:
+        if self.transport is not None:
+            body = _status_body(431, "the head of the request is too large")
+            head = f"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            self.transport.write(f"{head}Cache-Control: no-cache, private\r\nConnection: close\r\n\r\n".encode() + body)
+        self.force_close()
+
+
+_ERROR_HEADERS = CIMultiDict({"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
+
+
+def _status_body(code: int, message: str) -> bytes:
+    return orjson.dumps(APIError(code, "BadRequest" if code < 500 else "InternalError", message).to_status()) + b"\n"
+
+
+class _Request(web.BaseRequest):
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # aiohttp adds a Server header to every response, and knows no way to leave it out: kube-apiserver has none.
+        headers = response.headers
+        del headers[hdrs.SERVER]
+        if self.protocol.listener.draining:  # type: ignore[attr-defined]
+            headers[hdrs.CONNECTION] = "close"
+            response.force_close()
+
+
+class _Listener(web.Server):
+    """aiohttp's server, with our connections, and a count of the requests that are being answered."""
+
+    def __init__(self, entry: Entry, config: ListenConfig) -> None:
+        super().__init__(self._answer, request_factory=self._make)
+        self._entry = entry
+        self.max_header_bytes = config.max_header_bytes
+        self._settings = {
+            "keepalive_timeout": config.keep_alive_seconds,
+            "max_line_size": config.max_header_bytes,
+            "max_field_size": config.max_header_bytes,
+            "max_headers": config.max_headers,
+            "access_log": None,
+            # A compressed body is refused where bodies are read; nothing is unpacked before somebody is known to be allowed to send it.
+            "auto_decompress": False,
+        }
+        self.draining = False
+        self.quiet = asyncio.Event()
+        self.quiet.set()
+        self._busy = 0
+
+    def __call__(self) -> Connection:
+        return Connection(self, loop=self._loop, **self._settings)
+
+    def _make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
+        return _Request(message, payload, protocol, writer, task, self._loop)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection: Any = request.protocol
+        connection.busy = True
+        self._busy += 1
+        try:
+            return await self._entry(request, connection.peer)
+        finally:
+            connection.busy = False
+            self._busy -= 1
+            if self.draining and not self._busy:
+                self.quiet.set()
+
+    def drain(self) -> None:
+        """Answer each running request, then close its connection; close the idle ones now."""
+        self.draining = True
+        if self._busy:
+            self.quiet.clear()
+        for connection in self.connections:
+            if isinstance(connection, Connection) and not connection.busy:
+                connection.close()
+
+
+class Server:
+    """Accepts connections from `start` to `stop`."""
+
+    def __init__(self, config: ListenConfig, tls: ssl.SSLContext) -> None:
+        self._config = config
+        self._tls = tls
+        self._socket: socket.socket | None = None
+        self._server: asyncio.Server | None = None
+        self._listener: _Listener | None = None
+
+    def bind(self) -> int:
+        """Take the address, and return its port. Connections wait until `start`.
+
+        Raises:
+            StartupError: the address is taken, or not one of this machine.
+        """
+        host, port = self._config.bind_address, self._config.secure_port
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            self._socket = socket.socket(family, kind, protocol)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # `::` means every address, IPv4 as well, as in Go.
+                self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            self._socket.bind(address)
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            if self._socket is not None:
+                self._socket.close()
+            raise StartupError(f"cannot listen on {host} port {port}: {reason}") from error
+        return int(self._socket.getsockname()[1])
+
+    async def start(self, entry: Entry) -> None:
+        """Accept connections on the address that `bind` took; `entry` answers each request of a peer."""
+        assert self._socket is not None
+        self._listener = _Listener(entry, self._config)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._listener,
+            sock=self._socket,
+            ssl=self._tls,
+            backlog=self._config.backlog,
+            ssl_handshake_timeout=self._config.handshake_seconds,
+            ssl_shutdown_timeout=_CLOSE_SECONDS,
+        )
+
+    async def stop(self, *, timeout_seconds: float) -> None:
+        """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.
+
+        Cancelling it cuts everything off at once.
+        """
+        assert self._server is not None
+        assert self._listener is not None
+        self._server.close()
+        self._listener.drain()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._listener.quiet.wait()
+        except TimeoutError:
+            _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
+        finally:
+            await self._listener.shutdown(_CLOSE_SECONDS)
