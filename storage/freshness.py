@@ -22,6 +22,7 @@ class SharedRevision:
     def __init__(self, read: Callable[[], Coroutine[Any, Any, int]]) -> None:
         self._read = read
         self._immediate = True
+        self._served: asyncio.Future[int] | None = None
         self._next: asyncio.Future[int] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -60,19 +61,16 @@ class SharedRevision:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+        for batch in (self._served, self._next):
+            if batch is not None and not batch.done():
+                batch.set_exception(StoreClosed("closed while the current revision was read"))
+        self._task = self._served = self._next = None
 
     async def _serve(self) -> None:
-        batch: asyncio.Future[int] | None = None
-        try:
-            while (batch := self._next) is not None:
-                self._next = None
-                try:
-                    batch.set_result(await self._read())
-                except Exception as error:  # whatever it is, it belongs to those who asked
-                    batch.set_exception(error)
-        finally:
-            self._task = None
-            for waiting in (batch, self._next):
-                if waiting is not None and not waiting.done():
-                    waiting.set_exception(StoreClosed("closed while reading the current revision"))
-            self._next = None
+        while (batch := self._next) is not None:
+            self._served, self._next = batch, None
+            try:
+                batch.set_result(await self._read())
+            except Exception as error:  # whatever it is, it belongs to those who asked
+                batch.set_exception(error)
+        self._task = None

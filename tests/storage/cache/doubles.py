@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
@@ -34,14 +34,31 @@ class GatedStore(MemoryStore):
         self.watch_gate = open_gate()
         self.watch_error: StoreError | None = None
         self.failing: StoreError | None = None
+        self.write_gate = open_gate()
+        self.created = 0
         self.revision_reads = 0
         self.lists: list[tuple[str | None, int | None]] = []
         self.watches: list[int] = []
         self.slow = False
         self._lost = asyncio.Event()
+        self._called = asyncio.Event()
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        """Wait until the condition holds after a call to this store."""
+        while not reached():
+            self._called.clear()
+            await self._called.wait()
+
+    async def create(self, key: str, value: bytes) -> KeyValue:
+        created = await super().create(key, value)
+        self.created += 1
+        self._called.set()
+        await self.write_gate.wait()
+        return created
 
     async def current_revision(self) -> int:
         self.revision_reads += 1
+        self._called.set()
         if self.failing is not None:
             raise self.failing
         if self.slow:
@@ -51,6 +68,7 @@ class GatedStore(MemoryStore):
 
     async def list(self, prefix: str, *, start_key: str | None = None, limit: int | None = None, revision: int | None = None) -> Page:
         self.lists.append((start_key, revision))
+        self._called.set()
         if self.failing is not None:
             raise self.failing
         return await super().list(prefix, start_key=start_key, limit=limit, revision=revision)
@@ -63,6 +81,7 @@ class GatedStore(MemoryStore):
 
     def watch(self, prefix: str, *, after_revision: int) -> AsyncIterator[WatchBatch]:
         self.watches.append(after_revision)
+        self._called.set()
         if self.failing is not None:
             raise self.failing
         return self._gated(super().watch(prefix, after_revision=after_revision), self._lost)
@@ -115,7 +134,7 @@ class Notes:
     def revisions(self) -> list[int]:
         return [note.revision for note in self.told if isinstance(note, Change)]
 
-    async def until(self, wanted: Any) -> None:
+    async def until(self, wanted: Callable[[Any], bool]) -> None:
         """Wait until `wanted(told)` holds."""
         while not wanted(self.told):
             self.event.clear()
