@@ -1,0 +1,324 @@
+"""One resource over one store: create, get, update and delete objects by the rules of their kind.
+
+The only way to the stored objects of a kind; knows no HTTP. A write is one transaction of the store: the object in the cache is tried
+first, and only when that turns out to be stale is anything read. An own write enters the cache without being parsed again.
+Errors: APIError only; what the store raises is translated by the table in `errors.py`.
+Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/registry/generic/registry/store.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from apiserver.meta import errors
+from apiserver.meta.time import now_in_seconds
+from apiserver.registry import deletion
+from apiserver.registry.errors import MODIFIED, api_error
+from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredObject
+from apiserver.registry.strategy import Strategy
+from apiserver.registry.write import Write
+from openapi.gotext import quote
+from storage.cache import CacheLimits, WatchCache
+from storage.errors import KeyExists, RevisionConflict, StoreError
+from storage.store import KeyValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from apiserver.meta.options import DeleteOptions
+    from apiserver.meta.resource import ResourceKind
+    from storage.store import Store
+
+_NAME_ATTEMPTS = 8
+"""Enough for a million names under one prefix; upstream's number."""
+_DELETIONS_AT_ONCE = 32
+"""How many objects of a collection are deleted together: enough for the store to group the writes."""
+
+
+class ResourceStore:
+    """The objects of one kind. The owner awaits `run` as a task; closing is done through the cache."""
+
+    def __init__(
+        self, kind: ResourceKind, store: Store, *, now: Callable[[], str] = now_in_seconds, limits: CacheLimits | None = None
+    ) -> None:
+        self.kind = kind
+        self.codec = ObjectCodec(kind)
+        self.cache: WatchCache[StoredObject] = WatchCache(
+            store, self.codec.prefix(), decode=self.codec.decode, limits=limits, size=lambda obj: len(obj.wire)
+        )
+        self.strategy = Strategy(kind, self.codec)
+        self._now = now
+
+    async def run(self) -> None:
+        """Keep the cache up with the store, for ever; the owner's task."""
+        await self.cache.run()
+
+    async def get(self, namespace: str, name: str, resource_version: str = "") -> StoredObject:
+        """Return an object as it is now; with a resourceVersion, as it was then or later (0: whatever is at hand).
+
+        Raises:
+            APIError: 404; 504 for a version that has not come yet; 400 for one that is no number; 503.
+        """
+        try:
+            if not resource_version:
+                await self.cache.fresh()
+            elif resource_version == "0":
+                await self.cache.wait_ready()
+            else:
+                await self.cache.until(self._revision_of(resource_version))
+        except StoreError as error:
+            raise api_error(error, self.kind.group_resource, name) from error
+        found = self.cache.peek(self.codec.key(namespace, name))
+        if found is None:
+            raise errors.not_found(self.kind.group_resource, name)
+        return found
+
+    def _revision_of(self, resource_version: str) -> int:
+        if not resource_version.isdecimal():
+            raise errors.bad_request(f"resourceVersion: Invalid value: {quote(resource_version)}: {_not_a_number(resource_version)}")
+        return int(resource_version)
+
+    # Creating
+
+    async def create(self, namespace: str, value: dict[str, Any], write: Write = Write()) -> StoredObject:  # noqa: B008 - frozen
+        """Store a new object, made from a normalized value (which is used up).
+
+        A name is generated, and generated again when it is taken, if the object asks for one. A dry run returns the object without a
+        resourceVersion.
+
+        Raises:
+            APIError: 400 (namespace, resourceVersion), 409 AlreadyExists, 422; what admission raises.
+        """
+        self.strategy.check_namespace(value, namespace)
+        metadata = value["metadata"]
+        generated = bool(metadata.get("generateName")) and not metadata.get("name")
+        self.strategy.deduplicate_owners(value, write.warnings, after_admission=False)
+        attempts = _NAME_ATTEMPTS if generated else 1
+        while True:
+            attempts -= 1
+            if attempts:
+                attempt = {**value, "metadata": dict(metadata)} if write.admission is None else _copy(value)
+            else:
+                attempt = value
+            try:
+                return await self._create_once(namespace, attempt, write)
+            except KeyExists as error:
+                if not attempts:
+                    raise self._exists(attempt["metadata"], error.current) from error
+            except StoreError as error:
+                raise api_error(error, self.kind.group_resource, attempt["metadata"].get("name", "")) from error
+
+    async def _create_once(self, namespace: str, value: dict[str, Any], write: Write) -> StoredObject:
+        strategy, admission = self.strategy, write.admission
+        metadata = value["metadata"]
+        if admission is not None:
+            await admission.mutate(value, None)
+            strategy.deduplicate_owners(value, write.warnings, after_admission=True)
+        strategy.begin_create(value, self._now())
+        strategy.prepare_for_create(value)
+        strategy.validate_create(value, write.warnings)
+        if admission is not None:
+            await admission.validate(value, None)
+        if metadata.pop("resourceVersion", ""):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        encoded = self.codec.encode(value)
+        key = self.codec.key(namespace, encoded.name)
+        if write.dry_run:
+            await self.cache.fresh()
+            if (current := self.cache.peek(key)) is not None:
+                raise KeyExists(KeyValue(key, current.value, current.revision))
+            return encoded.stored(KeyValue(key, encoded.value, 0))
+        return self._written(encoded, await self.cache.create(key, encoded.value, entry=encoded.stored))
+
+    def _exists(self, metadata: dict[str, Any], current: KeyValue) -> errors.APIError:
+        resource, name = self.kind.group_resource, metadata["name"]
+        # An object that asked for a generated name and had one of its own is told the same, as upstream does.
+        error = errors.generate_name_conflict(resource, name) if metadata.get("generateName") else errors.already_exists(resource, name)
+        if "deletionTimestamp" in orjson.loads(current.value)["metadata"]:
+            return errors.APIError(error.code, error.reason, f"object is being deleted: {error.message}", details=error.details)
+        return error
+
+    def _written(self, encoded: EncodedObject, written: KeyValue) -> StoredObject:
+        """The object at the revision of its write: the cache's own, unless that has moved on already."""
+        cached = self.cache.peek(written.key)
+        return cached if cached is not None and cached.revision == written.revision else encoded.stored(written)
+
+    # Updating
+
+    async def update(
+        self,
+        namespace: str,
+        name: str,
+        transform: Callable[[StoredObject], dict[str, Any]],
+        write: Write = Write(),  # noqa: B008 - frozen
+        *,
+        subresource: str = "",
+        uid: str = "",
+    ) -> StoredObject:
+        """Replace an object by what `transform` makes of it, and return what is stored then; with `uid`, of that incarnation only.
+
+        `transform` gets the current object and returns a new normalized value with the resourceVersion that it was made from; it must
+        not change anything, since it is called again when the object in the cache was stale or somebody was faster. When nothing
+        changes, nothing is written. The update that takes the last finalizer from a marked object deletes it.
+
+        Raises:
+            APIError: 404, 409 Conflict, 422; what `transform` and admission raise.
+        """
+        resource = self.kind.group_resource
+        key = self.codec.key(namespace, name)
+        try:
+            current, is_fresh = self.cache.peek(key), False
+            while True:
+                if current is None:
+                    if is_fresh:
+                        raise errors.not_found(resource, name)
+                    current, is_fresh = await self._read(key), True
+                    continue
+                try:
+                    if uid and uid != current.uid:
+                        raise deletion.uid_mismatch(resource, current, uid)
+                    encoded, goes = await self._attempt(current, transform, write, subresource)
+                    unchanged = not goes and encoded.value == current.value
+                except errors.APIError:
+                    latest = None if is_fresh else await self._read(key)
+                    if is_fresh or (latest is not None and latest.revision == current.revision):
+                        raise
+                    current, is_fresh = latest, True
+                    continue
+                if unchanged or write.dry_run:
+                    latest = current if is_fresh else await self._read(key)
+                    if latest is None or latest.revision != current.revision:
+                        current, is_fresh = latest, True
+                        continue
+                    return current if unchanged else encoded.stored(KeyValue(key, encoded.value, current.revision))
+                try:
+                    if goes:
+                        await self.cache.delete(key, expected_revision=current.revision)
+                        return encoded.stored(KeyValue(key, encoded.value, current.revision))
+                    written = await self.cache.update(key, encoded.value, expected_revision=current.revision, entry=encoded.stored)
+                    return self._written(encoded, written)
+                except RevisionConflict as error:
+                    current, is_fresh = self.codec.decode(error.current), True
+        except StoreError as error:
+            raise api_error(error, resource, name) from error
+
+    async def _read(self, key: str) -> StoredObject | None:
+        await self.cache.fresh()
+        return self.cache.peek(key)
+
+    async def _attempt(
+        self, current: StoredObject, transform: Callable[[StoredObject], dict[str, Any]], write: Write, subresource: str
+    ) -> tuple[EncodedObject, bool]:
+        """What the update would store, and whether the object goes with it."""
+        strategy, admission = self.strategy, write.admission
+        value = transform(current)
+        old = current.object()
+        if admission is not None:
+            await admission.mutate(value, old)
+            strategy.deduplicate_owners(value, write.warnings, after_admission=True)
+        self._check_version(current, value)
+        if subresource == "status":
+            value = strategy.prepare_for_status_update(value, old)
+            content = self.codec.encode_content(value)
+            strategy.validate_status_update(value, old)
+        else:
+            content = strategy.prepare_for_update(value, old, current)
+            strategy.validate_update(value, old, write.warnings, content_changed=content != current.content)
+        if admission is not None:
+            await admission.validate(value, old)
+        return self.codec.encode(value, content=content), deletion.goes_with_update(value["metadata"], old["metadata"])
+
+    def _check_version(self, current: StoredObject, value: dict[str, Any]) -> None:
+        given = value["metadata"].get("resourceVersion", "")
+        if given == current.resource_version:
+            return
+        kind, name = self.kind, current.name
+        if given and not given.isdecimal():
+            message = f"Invalid value: {quote(given)}: {_not_a_number(given)}"
+        elif not given.strip("0"):
+            message = "Invalid value: 0: must be specified for an update"
+        else:
+            raise errors.conflict(kind.group_resource, name, MODIFIED)
+        raise errors.invalid(kind.group, kind.plural, name, [errors.Cause("FieldValueInvalid", message, "metadata.resourceVersion")])
+
+    # Deleting
+
+    async def delete(
+        self,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        write: Write = Write(),  # noqa: B008 - frozen
+    ) -> tuple[StoredObject, bool]:
+        """Delete an object, or mark it when finalizers keep it; return its last state, and whether it is gone.
+
+        Raises:
+            APIError: 404, 409 for a precondition; what admission raises.
+        """
+        resource = self.kind.group_resource
+        key = self.codec.key(namespace, name)
+        try:
+            current = await self._read(key)
+            while True:
+                if current is None:
+                    raise errors.not_found(resource, name)
+                deletion.check_preconditions(self.kind, current, options)
+                if write.admission is not None:
+                    old = current.object()
+                    await write.admission.mutate(None, old)
+                    await write.admission.validate(None, old)
+                marked = self._marked(current, options)
+                try:
+                    if marked is None:
+                        if write.dry_run:
+                            return current, True
+                        deleted = await self.cache.delete(key, expected_revision=current.revision)
+                        return current.at(deleted.revision), True
+                    if marked.value == current.value:
+                        return current, False
+                    if write.dry_run:
+                        return marked.stored(KeyValue(key, marked.value, current.revision)), False
+                    written = await self.cache.update(key, marked.value, expected_revision=current.revision, entry=marked.stored)
+                    return self._written(marked, written), False
+                except RevisionConflict as error:
+                    current = self.codec.decode(error.current)
+        except StoreError as error:
+            raise api_error(error, resource, name) from error
+
+    def _marked(self, current: StoredObject, options: DeleteOptions) -> EncodedObject | None:
+        """The object marked as deleting, None when nothing keeps it."""
+        value = current.object()
+        metadata = value["metadata"]
+        finalizers = deletion.finalizers_to_delete_with(metadata.get("finalizers", []), options)
+        if not finalizers:
+            return None
+        metadata["finalizers"] = finalizers
+        deletion.mark_deleting(metadata, self._now())
+        return self.codec.encode(value, content=current.content)
+
+    async def delete_all(self, objects: Iterable[StoredObject], options: DeleteOptions, write: Write = Write()) -> None:  # noqa: B008
+        """Delete each of the objects; those that are gone already do not matter. Not atomic: some may be gone when it fails.
+
+        Raises:
+            APIError: the first one that a deletion raised.
+        """
+        remaining = iter(objects)
+        while batch := list(islice(remaining, _DELETIONS_AT_ONCE)):
+            results = await asyncio.gather(*(self.delete(obj.namespace, obj.name, options, write) for obj in batch), return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException) and not (isinstance(result, errors.APIError) and result.code == 404):
+                    raise result
+
+
+def _copy(value: dict[str, Any]) -> dict[str, Any]:
+    """A deep copy of a JSON value."""
+    copied: dict[str, Any] = orjson.loads(orjson.dumps(value))
+    return copied
+
+
+def _not_a_number(resource_version: str) -> str:
+    return f"strconv.ParseUint: parsing {quote(resource_version)}: invalid syntax"
