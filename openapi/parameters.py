@@ -60,8 +60,8 @@ PATCH: Final = _by_name(
         Parameter(
             "fieldManager",
             "string",
-            "Name under which the written fields are owned: up to 128 printable characters. An apply must give it; other patches take the part "
-            "of the User-Agent before `/` without it.",
+            "Name under which the written fields are owned: up to 128 printable characters. An apply must give it; other patches take the "
+            "part of the User-Agent before `/` without it.",
         ),
         _FIELD_VALIDATION,
         Parameter("force", "boolean", "Take over fields that others own, instead of a conflict. Only for an apply."),
@@ -90,8 +90,8 @@ LIST: Final = _by_name(
         Parameter(
             "continue",
             "string",
-            "Where the page begins: what the page before gave in metadata.continue, with the other parameters unchanged. A page that is too "
-            "old is answered with 410.",
+            "Where the page begins: what the page before gave in metadata.continue, with the other parameters unchanged. A page that is "
+            "too old is answered with 410.",
         ),
         Parameter("fieldSelector", "string", "Fields that the objects must have, as in `metadata.name=a`."),
         Parameter("labelSelector", "string", "Labels that the objects must have, as in `a=b,c in (d,e),!f`."),
@@ -105,7 +105,7 @@ LIST: Final = _by_name(
         Parameter(
             "sendInitialEvents",
             "boolean",
-            "For a watch: begin with an ADDED event for each object there is, then a bookmark with the annotation `k8s.io/initial-events-end`.",
+            "For a watch: begin with an ADDED event for each object there is, then a bookmark annotated with `k8s.io/initial-events-end`.",
         ),
         Parameter(
             "shardSelector", "string", "Part of the collection, by a hash of its objects. An alpha feature of Kubernetes that is off."

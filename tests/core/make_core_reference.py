@@ -1,6 +1,6 @@
 """Makes reference.json: the facts about core/v1 types that Kubernetes' own OpenAPI v3 document states, without its descriptions.
 
-Usage: kubectl get --raw /openapi/v3/api/v1 > core.json; make_reference.py core.json > reference.json
+Usage: kubectl get --raw /openapi/v3/api/v1 > core.json; make_core_reference.py core.json > reference.json
 The document must come from a running kube-apiserver: the one in Kubernetes' repository lacks the enums.
 """
 
