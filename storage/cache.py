@@ -35,11 +35,13 @@ from storage.snapshot import E, Snapshot
 from storage.store import Event, KeyValue, Page, Progress, WatchBatch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from storage.store import Store
 
 _log = logging.getLogger(__name__)
+_STEP = 100
+"""Events that are applied at once: what others wait for is then some milliseconds of decoding."""
 
 
 class Subscriber(Protocol[E]):
@@ -162,35 +164,51 @@ class WatchCache(Generic[E]):
         watch = cast(AsyncGenerator[WatchBatch, None], self._store.watch(self._prefix, after_revision=self._revision))
         async with aclosing(watch):
             async for batch in watch:
-                self._apply(batch)
+                if len(batch) <= _STEP:
+                    self._apply(batch)
+                    continue
+                for part in _parts(batch):
+                    self._apply(part)
+                    await asyncio.sleep(0)
         raise Unavailable("the watch has ended")
 
     async def _list(self) -> None:
-        held, decode, size = self._entries, self._decode, self._limits.page_size
+        """Put a new list in the place of what is held, in one step at its end; what has not changed stays the same object."""
+        snapshot = self._snapshot
+        held = {entry.key: entry for entry in snapshot.iterate()}
         entries: dict[str, E] = {}
-        start_key: str | None = None
-        revision: int | None = None
-        while True:
-            page = await self._store.list(self._prefix, start_key=start_key, limit=size, revision=revision)
-            revision = page.revision
-            for item in page.items:
-                entry = held.get(item.key)
-                entries[item.key] = entry if entry is not None and entry.revision == item.revision else decode(item)
-            if not page.remaining:
-                break
-            start_key = page.items[-1].key + "\0"
-        if revision < self._revision:
-            raise Corrupted(f"the store lists at revision {revision} after it had given {self._revision}")
-        writes: dict[str, E | None] = {key: None for key in held if key not in entries}
-        writes.update((key, entry) for key, entry in entries.items() if held.get(key) is not entry)
+        async with aclosing(self._pages()) as pages:
+            async for page in pages:
+                writes: list[tuple[str, E | None]] = []
+                for item in page.items:
+                    entry = held.get(item.key)
+                    if entry is None or entry.revision != item.revision:
+                        entry = self._decode(item)
+                        writes.append((item.key, entry))
+                    entries[item.key] = entry
+                snapshot = snapshot.write(page.revision, writes)
+        if snapshot.revision < self._revision:
+            raise Corrupted(f"the store lists at revision {snapshot.revision} after it had given {self._revision}")
+        gone: list[tuple[str, E | None]] = [(key, None) for key in sorted(held.keys() - entries.keys())]
         self._entries = entries
-        self._snapshot = self._snapshot.write(revision, sorted(writes.items(), key=_key_of))
-        self._history = self._history_from(revision)
-        self._revision = revision
+        self._snapshot = snapshot.write(snapshot.revision, gone)
+        self._history = self._history_from(snapshot.revision)
+        self._revision = snapshot.revision
         self._listed, self._list_again = True, False
         for subscriber in self._subscribers:
             self._tell(subscriber.reset)
         self._release()
+
+    async def _pages(self, revision: int | None = None) -> AsyncGenerator[Page, None]:
+        """List the store at one revision, with a pause for others after each page."""
+        start_key: str | None = None
+        while True:
+            page = await self._store.list(self._prefix, start_key=start_key, limit=self._limits.page_size, revision=revision)
+            yield page
+            if not page.remaining:
+                return
+            revision, start_key = page.revision, page.items[-1].key + "\0"
+            await asyncio.sleep(0)
 
     def _apply(self, batch: WatchBatch) -> None:
         """Take one batch of the watch: nothing of it is visible, then all of it."""
@@ -256,7 +274,7 @@ class WatchCache(Generic[E]):
     async def verify(self) -> None:
         """Compare key and revision of all entries with a list of the store at the same revision; where they differ, list again.
 
-        Says nothing when the store has compacted that revision meanwhile.
+        Says nothing when the store has compacted that revision meanwhile, or nothing has been listed yet.
 
         Raises:
             Corrupted: they differ; a list has been ordered, and the history begins anew with it.
@@ -264,25 +282,23 @@ class WatchCache(Generic[E]):
         if not self._listed:
             return
         snapshot = self._snapshot
-        stored: dict[str, int] = {}
-        start_key: str | None = None
+        held = ((entry.key, entry.revision) for entry in snapshot.iterate())
         try:
-            while True:
-                page = await self._store.list(self._prefix, start_key=start_key, limit=self._limits.page_size, revision=snapshot.revision)
-                stored.update((item.key, item.revision) for item in page.items)
-                if not page.remaining:
-                    break
-                start_key = page.items[-1].key + "\0"
+            async with aclosing(self._pages(snapshot.revision)) as pages:
+                async for page in pages:
+                    for item in page.items:
+                        self._agree(next(held, None), (item.key, item.revision), snapshot.revision)
         except Compacted:
             return
-        held = {entry.key: entry.revision for entry in snapshot.iterate()}
+        self._agree(next(held, None), None, snapshot.revision)
+
+    def _agree(self, held: tuple[str, int] | None, stored: tuple[str, int] | None, revision: int) -> None:
         if held == stored:
             return
-        wrong = sorted(key for key in held.keys() | stored.keys() if held.get(key) != stored.get(key))
         self._list_again = True
         if self._following is not None:
             self._following.cancel()
-        raise Corrupted(f"at revision {snapshot.revision} the cache differs from the store in {len(wrong)} keys, the first is {wrong[0]}")
+        raise Corrupted(f"at revision {revision} the cache of {self._prefix} holds {held} where the store has {stored}")
 
     # Reading
 
@@ -304,7 +320,7 @@ class WatchCache(Generic[E]):
     async def wait_ready(self) -> None:
         """Return when the first list has been made."""
         if not self._listed:
-            await self._reach(0)
+            await self._reach(0, None)
 
     async def fresh(self, *, timeout_seconds: float = 3.0) -> int:
         """Wait until the cache holds every write that had returned, on any client of the store, before this call; return its revision.
@@ -320,12 +336,13 @@ class WatchCache(Generic[E]):
         if revision is not None and revision <= self._revision:
             return self._revision
         self._check_open()
+        deadline = asyncio.get_running_loop().time() + timeout_seconds
         try:
-            async with asyncio.timeout(timeout_seconds):
-                if revision is None:
+            if revision is None:
+                async with asyncio.timeout_at(deadline):
                     revision = await self._current.read()
-                if revision > self._revision or not self._listed:
-                    await self._reach(revision)
+            if revision > self._revision or not self._listed:
+                await self._reach(revision, deadline)
         except TimeoutError as error:
             raise Unavailable(self._lag(revision)) from error
         return self._revision
@@ -345,18 +362,22 @@ class WatchCache(Generic[E]):
         """
         if revision <= self._revision and self._listed:
             return
-        self._check_open()
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._reach(revision)
+            await self._reach(revision, asyncio.get_running_loop().time() + timeout_seconds)
         except TimeoutError as error:
             raise FutureRevision(revision, self._revision) from error
 
-    async def _reach(self, revision: int) -> None:
+    async def _reach(self, revision: int, deadline: float | None) -> None:
+        # What has been written in this process is mostly here one step later: no need for a timer then.
+        await asyncio.sleep(0)
+        if revision <= self._revision and self._listed:
+            return
+        self._check_open()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[waiter] = revision
         try:
-            await waiter
+            async with asyncio.timeout_at(deadline):
+                await waiter
         finally:
             del self._waiting[waiter]
 
@@ -434,8 +455,9 @@ class WatchCache(Generic[E]):
     async def _shown(self, written: KeyValue) -> KeyValue:
         if written.revision > self._revision and self._listed:
             try:
-                async with asyncio.timeout(self._limits.own_write_seconds):
-                    await self._reach(written.revision)
+                await self._reach(written.revision, asyncio.get_running_loop().time() + self._limits.own_write_seconds)
+            except StoreClosed:
+                return written
             except TimeoutError:
                 _log.warning("the cache of %s is at revision %d; an own write has %d", self._prefix, self._revision, written.revision)
         return written
@@ -524,11 +546,6 @@ class WatchCache(Generic[E]):
         # The changes stay for those who watch already; who asks anew is told what the store would say.
         self._compacted = max(self._compacted, revision)
 
-    async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
-        """Fill the store, as `Store.load`; this cache lists again."""
-        self._check_open()
-        return await self._store.load(items, above_revision=above_revision)
-
     async def size_bytes(self) -> int:
         """Return how much room the store takes on its disk."""
         return await self._store.size_bytes()
@@ -557,6 +574,17 @@ class _Wake:
 
     def reset(self) -> None:
         self.event.set()
+
+
+def _parts(batch: WatchBatch) -> Iterator[WatchBatch]:
+    begin = 0
+    while begin < len(batch):
+        end = begin + _STEP
+        # A revision is atomic.
+        while end < len(batch) and batch[end].revision == batch[end - 1].revision:
+            end += 1
+        yield batch[begin:end]
+        begin = end
 
 
 def _key_of(write: tuple[str, object]) -> str:

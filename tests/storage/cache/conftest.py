@@ -12,7 +12,7 @@ from storage.store import Store
 from tests.storage.cache.doubles import GatedStore, Item, decode
 
 PREFIX = "/registry/example.com/pools/"
-QUICK = CacheLimits(page_size=3, own_write_seconds=0.02, retry_seconds=0.001, retry_seconds_max=0.002)
+QUICK = CacheLimits(page_size=3, own_write_seconds=30, retry_seconds=0.001, retry_seconds_max=0.002)
 OpenCache = Callable[..., Awaitable[WatchCache[Item]]]
 
 

@@ -252,11 +252,42 @@ async def test_verify_finds_nothing_in_a_sound_cache_and_a_difference_in_a_broke
     wrong = Item(PREFIX + "3", 2, b"0")
     cache._snapshot = cache._snapshot.write(cache.revision, [(wrong.key, wrong)])
     cache._entries[wrong.key] = wrong
-    with pytest.raises(Corrupted, match=f"differs from the store in 1 keys, the first is {PREFIX}3"):
+    with pytest.raises(Corrupted, match=rf"holds \('{PREFIX}3', 2\) where the store has \('{PREFIX}3', \d+\)"):
         await cache.verify()
     await notes.until(lambda told: "reset" in told)
     assert contents(cache) == await stored(store)
     await cache.verify()
+
+
+async def test_verify_finds_what_the_store_has_no_more_and_what_the_cache_lacks(store: GatedStore, cache: WatchCache[Item]) -> None:
+    await cache.create(PREFIX + "b", b"1")
+    extra = Item(PREFIX + "z", 2, b"1")
+    for write in ((PREFIX + "b", None), (extra.key, extra)):
+        cache._snapshot = cache._snapshot.write(cache.revision, [write])
+        notes = Notes()
+        cache.subscribe(notes)
+        with pytest.raises(Corrupted):
+            await cache.verify()
+        await notes.until(lambda told: "reset" in told)
+        assert contents(cache) == await stored(store)
+
+
+async def test_a_long_backlog_is_applied_in_steps_that_let_others_run(store: GatedStore, cache: WatchCache[Item]) -> None:
+    store.watch_gate.clear()
+    last = [await store.create(f"{PREFIX}{number}", b"1") for number in range(1000)][-1]
+    revisions: list[int] = []
+
+    async def look() -> None:
+        while cache.revision < last.revision:
+            await asyncio.sleep(0)
+            revisions.append(cache.revision)
+            assert cache.snapshot().revision == cache.revision
+
+    looking = asyncio.create_task(look())
+    store.watch_gate.set()
+    await looking
+    assert len(set(revisions)) > 8
+    assert contents(cache) == await stored(store)
 
 
 async def test_close_ends_the_run_and_may_be_called_twice(store: GatedStore) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from storage.cache import WatchCache
+from storage.cache import CacheLimits, WatchCache
 from storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from storage.store import KeyValue
 from tests.storage.cache.conftest import PREFIX, OpenCache
@@ -68,7 +68,8 @@ async def test_the_entry_of_a_writer_is_not_taken_for_the_write_of_another(store
     assert cache.peek(KEY) == Item(KEY, theirs.revision, b"theirs")
 
 
-async def test_a_write_that_the_cache_cannot_show_has_still_happened(store: GatedStore, cache: WatchCache[Item]) -> None:
+async def test_a_write_that_the_cache_cannot_show_has_still_happened(store: GatedStore, open_cache: OpenCache) -> None:
+    cache = await open_cache(store, limits=CacheLimits(own_write_seconds=0.01))
     store.watch_gate.clear()
     created = await cache.create(KEY, b"1")
     assert cache.peek(KEY) is None
