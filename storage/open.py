@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from storage.sqlite.config import SqliteConfig
-from storage.store import LoadableStore
+from storage.store import Store
 
 if TYPE_CHECKING:
     from storage.etcd import EtcdConfig
@@ -18,7 +18,7 @@ DATABASE = "store.db"
 """The name of the SQLite file in a data directory."""
 
 
-async def open_store(location: Path | Literal["memory"] | EtcdConfig, *, sqlite: SqliteConfig | None = None) -> LoadableStore:
+async def open_store(location: Path | Literal["memory"] | EtcdConfig, *, sqlite: SqliteConfig | None = None) -> Store:
     """Open the store in a data directory (made when it is missing), in an etcd, or in memory.
 
     Raises:

@@ -27,14 +27,14 @@ _GET = """
 # With max() SQLite takes the other columns from the row that has it: https://www.sqlite.org/lang_select.html#bareagg
 _LAST = """
     SELECT key, max(revision) AS revision, deleted FROM log INDEXED BY log_by_key
-    WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key"""
+    WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key HAVING NOT deleted"""
 
+# Sorted and cut while there are only keys: values are read one by one as they are wanted, never sorted.
 _LIST = f"""
     SELECT log.revision, last.key, log.previous, log.deleted, log.checksum, log.value
-    FROM ({_LAST}) AS last CROSS JOIN log ON log.revision = last.revision
-    WHERE NOT last.deleted ORDER BY last.key LIMIT ?"""
+    FROM ({_LAST} ORDER BY key LIMIT ?) AS last CROSS JOIN log ON log.revision = last.revision"""
 
-_COUNT = f"SELECT count(*) FROM ({_LAST}) WHERE NOT deleted"
+_COUNT = f"SELECT count(*) FROM ({_LAST})"
 
 # The + keeps SQLite from going by the key: the order of revisions is the order of the table.
 _EVENTS = """
