@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from apiserver.endpoints.negotiation import accepts_gzip, negotiate, response_headers, yaml_bytes
 from apiserver.meta import errors
-from apiserver.meta.options import parse_list_options
+from apiserver.meta.options import list_options
 from apiserver.registry.errors import api_error
 from apiserver.registry.forms import Form
 from apiserver.registry.list_bytes import Deflated, ListBytes, deflate, gzip_member
@@ -41,7 +41,7 @@ def make(store: ResourceStore, tables: TableConvertor) -> Handler:
     async def list_(call: Call) -> web.StreamResponse:
         form = negotiate(call, tables=tables)
         info = call.info
-        options = parse_list_options(info.query, store.kind, watch=False)
+        options = list_options(info.query)
         try:
             listed = await list_objects(store, select(store.kind, info.namespace, info.name, options), options)
         except StoreError as error:

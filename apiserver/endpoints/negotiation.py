@@ -235,7 +235,7 @@ def render(form: Form, value: Callable[[], Any], *, json: bytes = b"") -> bytes:
 
 def yaml_bytes(value: Any) -> bytes:
     """A value as YAML, keys sorted, as `sigs.k8s.io/yaml` writes it."""
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=2**31)
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=2**31 - 1)
     return text.encode()
 
 

@@ -1,7 +1,8 @@
-"""`/openapi/v2` and `/openapi/v3`: the published documents with the caching headers that make clients fetch each content once.
+"""`/openapi/v2` and `/openapi/v3`: the published documents, with the caching headers that make clients fetch each content once.
 
-The documents are made on first use, once, in a thread. JSON only: a client that takes nothing but protobuf gets 406.
-Source: https://github.com/kubernetes/kube-openapi/tree/master/pkg/handler3
+All documents are made together on first use, once, in a thread. The v2 document comes as protobuf too, which is all that kubectl asks for;
+the others are JSON, and a client that takes nothing else gets 406.
+Source: https://github.com/kubernetes/kube-openapi/blob/d427ff9ee9ad/pkg/handler3/handler.go and pkg/handler/handler.go
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from isal import igzip
 
 from apiserver.endpoints.negotiation import accepts_gzip, parse_accept, response_headers
 from apiserver.meta import errors
-from openapi import v2, v3
+from openapi import v2, v2_protobuf, v3
 
 if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
@@ -28,18 +29,21 @@ if TYPE_CHECKING:
 _YEAR_SECONDS = 365 * 86400
 _GZIP_ABOVE_BYTES = 1400
 """What fits into one packet gains nothing; the threshold of the handler that upstream uses for these documents."""
+_JSON = "application/json"
+_INDEX = "v3"
 
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """A document, plain and compressed."""
+    """A document in one media type, plain and compressed. All its media types have the same hash."""
 
-    document: Document
+    content: bytes
     compressed: bytes
+    hash: str
 
-    @property
-    def etag(self) -> str:
-        return f'"{self.document.etag}"'
+
+_Content = dict[str, _Published]
+"""A document by media type."""
 
 
 class Documents:
@@ -49,33 +53,40 @@ class Documents:
         self._resources = [kind.published for kind in kinds]
         self._title = title
         self._version = version
-        self._making: asyncio.Future[dict[str, _Published]] | None = None
-        self._made_at = ""
+        self._making: asyncio.Future[dict[str, _Content]] | None = None
+        self.made_at = ""
+        """When the documents were made, as a header writes it; empty before."""
 
-    async def get(self, name: str) -> _Published | None:
-        """Return the document at `/openapi/<name>`, or None."""
+    async def get(self, name: str) -> _Content:
+        """Return the document at `/openapi/<name>`. Others share the making; cancelling one of them does not end it."""
         if self._making is None:
-            self._made_at = formatdate(time.time(), usegmt=True)
+            self.made_at = formatdate(time.time(), usegmt=True)
             self._making = asyncio.ensure_future(asyncio.to_thread(self._make))
-        return (await asyncio.shield(self._making)).get(name)
+        return (await asyncio.shield(self._making))[name]
 
-    @property
-    def made_at(self) -> str:
-        """When the documents were made, as a header writes it."""
-        return self._made_at
-
-    def _make(self) -> dict[str, _Published]:
+    def _make(self) -> dict[str, _Content]:
         by_version = v3.documents(self._resources, title=self._title, version=self._version)
-        found = {"v2": v2.document(self._resources, title=self._title, version=self._version), "v3": v3.index(by_version)}
-        found.update((f"v3/{name}", document) for name, document in by_version.items())
-        return {name: _Published(document, igzip.compress(document.content)) for name, document in found.items()}
+        all_of_it = v2.document(self._resources, title=self._title, version=self._version)
+        found = {f"{_INDEX}/{name}": {_JSON: _published(document)} for name, document in by_version.items()}
+        found[_INDEX] = {_JSON: _published(v3.index(by_version))}
+        as_protobuf = _Published(*_sizes(v2_protobuf.encoded(all_of_it).content), all_of_it.etag)
+        found["v2"] = {_JSON: _published(all_of_it)} | dict.fromkeys(v2_protobuf.ACCEPTED, as_protobuf)
+        return found
+
+
+def _published(document: Document) -> _Published:
+    return _Published(*_sizes(document.content), document.etag)
+
+
+def _sizes(content: bytes) -> tuple[bytes, bytes]:
+    return content, igzip.compress(content)
 
 
 def make(documents: Documents, kinds: Sequence[ResourceKind]) -> dict[str, Handler]:
     """The handlers of the documents by path."""
-    names = ["v2", "v3", "v3/apis"]
+    names = ["v2", _INDEX, f"{_INDEX}/apis"]
     for kind in kinds:
-        names += (f"v3/apis/{kind.group}", f"v3/apis/{kind.group}/{kind.version}")
+        names += (f"{_INDEX}/apis/{kind.group}", f"{_INDEX}/apis/{kind.group}/{kind.version}")
     return {f"/openapi/{name}": _handler(documents, name) for name in dict.fromkeys(names)}
 
 
@@ -83,27 +94,26 @@ def _handler(documents: Documents, name: str) -> Handler:
     async def answer(call: Call) -> web.Response:
         if call.info.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
-        if name != "v3" and not _takes_json(call.http.headers.get("Accept", "")):
-            raise errors.not_acceptable(["application/json"])
-        published = await documents.get(name)
-        if published is None:
-            raise errors.path_not_found()
-        headers = response_headers(call, "application/json")
-        headers["ETag"] = published.etag
+        content = await documents.get(name)
+        media_type = _JSON if name == _INDEX else _choose(call.http.headers.get("Accept", ""), content)
+        published = content[media_type]
+        etag = f'"{published.hash}"'
+        headers = response_headers(call, v2_protobuf.MEDIA_TYPE if media_type in v2_protobuf.ACCEPTED else media_type)
+        headers["ETag"] = etag
         headers["Last-Modified"] = documents.made_at
-        if name != "v3":
+        if name != _INDEX:
             headers["Vary"] = "Accept"
-        wanted = call.info.query.get("hash", [""])[0] if name.startswith("v3/") else ""
-        if wanted and wanted != published.document.etag:
-            headers["Location"] = f"/openapi/{name}?hash={published.document.etag}"
+        wanted = call.info.query.get("hash", [""])[0] if name.startswith(f"{_INDEX}/") else ""
+        if wanted and wanted != published.hash:
+            headers["Location"] = f"/openapi/{name}?hash={published.hash}"
             return web.Response(status=301, headers=headers)
         if wanted:
             headers["Cache-Control"] = "public, immutable"
             headers["Expires"] = formatdate(time.time() + _YEAR_SECONDS, usegmt=True)
-        if _matches(call.http.headers.get("If-None-Match", ""), published.etag):
+        if _matches(call.http.headers.get("If-None-Match", ""), etag):
             del headers["Content-Type"]
             return web.Response(status=304, headers=headers)
-        body = published.document.content
+        body = published.content
         if len(body) > _GZIP_ABOVE_BYTES:
             headers.add("Vary", "Accept-Encoding")
             if accepts_gzip(call):
@@ -114,8 +124,17 @@ def _handler(documents: Documents, name: str) -> Handler:
     return answer
 
 
-def _takes_json(accept: str) -> bool:
-    return not accept or any(clause.accepts("application/json") for clause in parse_accept(accept))
+def _choose(accept: str, content: _Content) -> str:
+    """The media type of the first clause that names one there is.
+
+    Raises:
+        APIError: 406.
+    """
+    for clause in parse_accept(accept or "*/*"):
+        for media_type in content:
+            if clause.accepts(media_type):
+                return media_type
+    raise errors.not_acceptable(list(content))
 
 
 def _matches(if_none_match: str, etag: str) -> bool:

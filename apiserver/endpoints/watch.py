@@ -14,7 +14,7 @@ from aiohttp import HttpVersion11, web
 
 from apiserver.endpoints.negotiation import STREAMED, negotiate, response_headers
 from apiserver.meta import errors
-from apiserver.meta.options import parse_list_options
+from apiserver.meta.options import list_options
 from apiserver.registry.errors import api_error
 from apiserver.registry.forms import PLAIN, Form
 from apiserver.registry.selection import select
@@ -37,7 +37,7 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
     async def watch(call: Call) -> web.StreamResponse:
         form = _form(call, tables)
         info = call.info
-        options = parse_list_options(info.query, store.kind, watch=True)
+        options = list_options(info.query)
         selection = select(store.kind, info.namespace, info.name, options)
         watches.check(options)
         if not store.cache.ready:

@@ -129,7 +129,7 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
     """
     prefix = store.codec.prefix(selection.namespace)
     cache = store.cache
-    limit = options.limit
+    limit = max(options.limit, 0)
     if options.continue_:
         start_key, revision = decode_continue(options.continue_, prefix)
         if options.resource_version not in ("", "0"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
-from apiserver.meta.selectors import FieldSelector, LabelSelector
+from apiserver.meta.selectors import FieldSelector, FieldTerm, LabelSelector, SelectorError, field_selector
 
 if TYPE_CHECKING:
     from apiserver.meta.options import ListOptions
@@ -43,14 +43,18 @@ def select(kind: ResourceKind, namespace: str, name: str, options: ListOptions) 
     """The selection of a request: namespace and name of its address, or else those that the field selector demands.
 
     Raises:
-        APIError: 400 when the field selector demands another name than the address.
+        APIError: 400 when the field selector names a field that cannot be selected by, or another name than the address.
     """
     labels, fields = options.label_selector, options.field_selector
+    try:
+        fields.check(path.removeprefix(".") for path in kind.selectable_fields)
+    except SelectorError as error:
+        raise errors.bad_request(str(error)) from error
     required = fields.required("metadata.name")
     if name and required != name:
         if not fields.empty:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
-        fields, required = FieldSelector.of_name(name), name
+        fields, required = field_selector([FieldTerm("metadata.name", name, negated=False)]), name
     if not namespace:
         namespace = fields.required("metadata.namespace") or ""
     is_single = required is not None and (bool(namespace) or not kind.namespaced)
