@@ -1,0 +1,57 @@
+"""Moments and ages as Kubernetes prints them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from openapi import rfc3339
+
+
+def timestamp(moment: datetime | None = None) -> str:
+    """Return a moment, or now, as metav1.Time prints it: `2026-11-30T12:00:00Z`."""
+    return rfc3339.format(moment if moment is not None else datetime.now(UTC))
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Read what `timestamp` prints, and any other RFC 3339 time.
+
+    Raises:
+        ValueError: with the text of Go's time package.
+    """
+    return rfc3339.parse(text)
+
+
+def human_duration(seconds: float) -> str:
+    """Return an age as the cells of a Table show it: `5s`, `3m20s`, `47h`, `2d3h`, `3y18d`.
+
+    Two seconds into the future are forgiven to clocks that differ; beyond, it is `<invalid>`.
+    Source: https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/duration/duration.go
+    """
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    if whole < 0:
+        return "0s"
+    if whole < 120:
+        return f"{whole}s"
+    minutes, hours = whole // 60, whole // 3600
+    days, years = hours // 24, hours // 24 // 365
+    if minutes < 10:
+        return _two(minutes, "m", whole % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 2 * 365:
+        return f"{days}d"
+    if years < 8:
+        return _two(years, "y", days % 365, "d")
+    return f"{years}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
