@@ -6,8 +6,9 @@ Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, get_args, get_origin
 
@@ -60,20 +61,9 @@ def kind_name(group: str, version: str, kind: str) -> str:
     return f"{'.'.join(reversed(group.split('.')))}.{version}.{kind}"
 
 
-def definitions(resources: Iterable[PublishedResource], dialect: Dialect) -> dict[str, Any]:
-    """Return all shared definitions, and two for each resource: the kind and its list."""
-    resources = list(resources)
-    group_versions = sorted({(resource.group, resource.version) for resource in resources})
-    found = {name: _shared(name, model, group_versions, dialect) for name, model in SHARED.items()}
-    found[TIME] = {"description": "A time as RFC 3339 writes it, in whole seconds.", "type": "string", "format": "date-time"}
-    for resource in resources:
-        found[kind_name(resource.group, resource.version, resource.kind)] = _kind(resource, dialect)
-        found[kind_name(resource.group, resource.version, resource.list_kind)] = _list_kind(resource, dialect)
-    return found
-
-
-def reachable(roots: Any, available: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """Return those definitions that `roots` refer to, directly or through others."""
+def definitions(roots: Any, resources: Iterable[PublishedResource], dialect: Dialect) -> dict[str, Any]:
+    """Return the definitions that `roots` refer to, directly or through others; those of kinds are taken from `resources`."""
+    builders = _builders(list(resources), dialect)
     found: dict[str, Any] = {}
     waiting = [roots]
     while waiting:
@@ -85,9 +75,22 @@ def reachable(roots: Any, available: Mapping[str, Any], dialect: Dialect) -> dic
             if isinstance(reference, str) and reference.startswith(dialect.prefix):
                 name = reference.removeprefix(dialect.prefix)
                 if name not in found:
-                    found[name] = available[name]
-                    waiting.append(available[name])
+                    found[name] = builders[name]()
+                    waiting.append(found[name])
             waiting += node.values()
+    return found
+
+
+def _builders(resources: list[PublishedResource], dialect: Dialect) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What makes each definition: shared ones, and two for each resource."""
+    group_versions = sorted({(resource.group, resource.version) for resource in resources})
+    found: dict[str, Callable[[], dict[str, Any]]] = {
+        name: partial(_shared, name, model, group_versions, dialect) for name, model in SHARED.items()
+    }
+    found[TIME] = lambda: {"description": "A time as RFC 3339 writes it, in whole seconds.", "type": "string", "format": "date-time"}
+    for resource in resources:
+        found[kind_name(resource.group, resource.version, resource.kind)] = partial(_kind, resource, dialect)
+        found[kind_name(resource.group, resource.version, resource.list_kind)] = partial(_list_kind, resource, dialect)
     return found
 
 

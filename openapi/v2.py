@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from openapi.definitions import definitions, reachable
+from openapi.definitions import definitions
 from openapi.document import Document, by_path, common_parameters, encoded
 from openapi.operations import Operation, discovery_operations, operations_of
 from openapi.parameters import Parameter
@@ -38,7 +38,7 @@ def document(resources: Sequence[PublishedResource], *, title: str, version: str
             "swagger": "2.0",
             "info": {"title": title, "version": version},
             "paths": paths,
-            "definitions": reachable(roots, definitions(ordered, V2), V2),
+            "definitions": definitions(roots, ordered, V2),
             "parameters": shared,
             "securityDefinitions": {
                 "BearerToken": {"description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"}

@@ -149,7 +149,7 @@ _PATH.fields = {
     "description": (3, _text),
     "name": (4, _text),
     "type": (5, _text),
-    "uniqueItems": (18, _whole),
+    "uniqueItems": (19, _whole),
 }
 
 _REFERENCE: Final = _Message()

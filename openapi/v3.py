@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from openapi.definitions import definitions, reachable
+from openapi.definitions import definitions
 from openapi.document import Document, by_path, common_parameters, encoded
 from openapi.operations import Operation, discovery_operations, operations_of
 from openapi.parameters import Parameter
@@ -46,7 +46,7 @@ def _document(
     paths = {path: _path_item(at_path) for path, at_path in by_path(operations).items()}
     # No address refers to the events of a watch, but clients look for their definition.
     roots = [paths, V3.reference(f"{META}WatchEvent")] if resources else [paths]
-    schemas = reachable(roots, definitions(resources, V3), V3)
+    schemas = definitions(roots, resources, V3)
     return encoded({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas} | components})
 
 

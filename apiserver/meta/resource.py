@@ -15,6 +15,7 @@ from pydantic import Field
 
 from apiserver.meta.errors import GroupResource
 from apiserver.meta.object_meta import ObjectMeta
+from apiserver.meta.quantity import Quantity
 from openapi.from_model import schema_of
 from openapi.markers import Int32, Int64, IntOrString
 from openapi.model import Model
@@ -24,7 +25,7 @@ from openapi.structural import ABSENT, Schema
 if TYPE_CHECKING:
     from apiserver.meta.field_errors import FieldError
 
-__all__ = ["Column", "Int32", "Int64", "IntOrString", "Model", "Resource", "ResourceKind", "ScalePaths", "describe"]
+__all__ = ["Column", "Int32", "Int64", "IntOrString", "Model", "Quantity", "Resource", "ResourceKind", "ScalePaths", "describe"]
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

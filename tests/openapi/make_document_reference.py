@@ -26,7 +26,7 @@ def facts(node: Any, parameters: dict[str, Any]) -> Any:
         return node
     if node.get("$ref", "").startswith("#/parameters/"):
         return facts(parameters[node["$ref"].removeprefix("#/parameters/")], parameters)
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in node.items():
         if key in NAMES_OF_FIELDS:
             found[key] = {name: facts(child, parameters) for name, child in value.items()}

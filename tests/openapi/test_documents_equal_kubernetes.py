@@ -31,7 +31,7 @@ def facts(node: Any, parameters: dict[str, Any]) -> Any:
         return node
     if str(node.get("$ref", "")).startswith("#/parameters/"):
         return facts(parameters[node["$ref"].removeprefix("#/parameters/")], parameters)
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("properties", "definitions", "schemas"):
             found[key] = {name: facts(child, parameters) for name, child in value.items()}
