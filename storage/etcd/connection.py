@@ -324,6 +324,8 @@ def _channel_options(config: EtcdConfig) -> list[tuple[str, int]]:
     return [
         ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        # A ping under way already, and in grpc 1.85 every one, has this limit instead, which is a minute if nobody sets it.
+        ("grpc.http2.ping_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.max_receive_message_length", -1),
         ("grpc.max_send_message_length", -1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -64,6 +66,19 @@ class Etcd:
         """Start it and return when it serves clients."""
         self.launch()
         self.wait_ready()
+
+    def start_in(self, cluster: str) -> None:
+        """Start it as a member of `cluster` and return when it serves clients."""
+        self.launch(cluster=cluster)
+        self.wait_ready()
+
+    def pause(self) -> None:
+        """Have it fall silent: connections stay open, nothing is answered."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End `pause`."""
+        os.kill(self.pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """Kill it, as a crash does. May be called twice."""
