@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from apiserver.meta import errors
-from apiserver.meta.time import now_in_seconds
+from apiserver.meta.time import timestamp
 from apiserver.registry import deletion
 from apiserver.registry.errors import MODIFIED, api_error
+from apiserver.registry.listing import parse_revision
 from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredObject
 from apiserver.registry.strategy import Strategy
 from apiserver.registry.write import Write
-from openapi.gotext import quote
 from storage.cache import CacheLimits, WatchCache
 from storage.errors import KeyExists, RevisionConflict, StoreError
 from storage.store import KeyValue
@@ -42,9 +42,7 @@ _DELETIONS_AT_ONCE = 32
 class ResourceStore:
     """The objects of one kind. The owner awaits `run` as a task; closing is done through the cache."""
 
-    def __init__(
-        self, kind: ResourceKind, store: Store, *, now: Callable[[], str] = now_in_seconds, limits: CacheLimits | None = None
-    ) -> None:
+    def __init__(self, kind: ResourceKind, store: Store, *, now: Callable[[], str] = timestamp, limits: CacheLimits | None = None) -> None:
         self.kind = kind
         self.codec = ObjectCodec(kind)
         self.cache: WatchCache[StoredObject] = WatchCache(
@@ -69,18 +67,15 @@ class ResourceStore:
             elif resource_version == "0":
                 await self.cache.wait_ready()
             else:
-                await self.cache.until(self._revision_of(resource_version))
+                await self.cache.until(parse_revision(resource_version))
+        except ValueError as error:
+            raise errors.bad_request(f"resourceVersion: {error}") from error
         except StoreError as error:
             raise api_error(error, self.kind.group_resource, name) from error
         found = self.cache.peek(self.codec.key(namespace, name))
         if found is None:
             raise errors.not_found(self.kind.group_resource, name)
         return found
-
-    def _revision_of(self, resource_version: str) -> int:
-        if not resource_version.isdecimal():
-            raise errors.bad_request(f"resourceVersion: Invalid value: {quote(resource_version)}: {_not_a_number(resource_version)}")
-        return int(resource_version)
 
     # Creating
 
@@ -237,12 +232,12 @@ class ResourceStore:
         if given == current.resource_version:
             return
         kind, name = self.kind, current.name
-        if given and not given.isdecimal():
-            message = f"Invalid value: {quote(given)}: {_not_a_number(given)}"
-        elif not given.strip("0"):
+        try:
+            if parse_revision(given) > 0:
+                raise errors.conflict(kind.group_resource, name, MODIFIED)
             message = "Invalid value: 0: must be specified for an update"
-        else:
-            raise errors.conflict(kind.group_resource, name, MODIFIED)
+        except ValueError as error:
+            message = str(error)
         raise errors.invalid(kind.group, kind.plural, name, [errors.Cause("FieldValueInvalid", message, "metadata.resourceVersion")])
 
     # Deleting
@@ -318,7 +313,3 @@ def _copy(value: dict[str, Any]) -> dict[str, Any]:
     """A deep copy of a JSON value."""
     copied: dict[str, Any] = orjson.loads(orjson.dumps(value))
     return copied
-
-
-def _not_a_number(resource_version: str) -> str:
-    return f"strconv.ParseUint: parsing {quote(resource_version)}: invalid syntax"

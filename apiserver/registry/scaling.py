@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from apiserver.meta.resource import ScalePaths
 
+NOT_SET = -(2**31)
+"""The wanted replicas of an object that does not say; what a patch must not leave as it is."""
 _INT32_MAX = 2**31 - 1
 
 
@@ -25,13 +27,15 @@ class AccessorError(ValueError):
 
 
 def scale_of(value: Mapping[str, Any], paths: ScalePaths) -> dict[str, Any]:
-    """The Scale of an object. `spec.replicas` is left out when the object has none.
+    """The Scale of an object. As Go writes it, `spec.replicas` is left out when it is 0; `NOT_SET` stands for an object that has none.
 
     Raises:
         AccessorError: a path leads to a value of the wrong type.
     """
     metadata = value["metadata"]
     wanted = _int_at(value, paths.spec_replicas)
+    if wanted is None:
+        wanted = NOT_SET
     status: dict[str, Any] = {"replicas": _int_at(value, paths.status_replicas) or 0}
     if paths.selector is not None and (selector := paths.selector(value)):
         status["selector"] = selector
@@ -39,7 +43,7 @@ def scale_of(value: Mapping[str, Any], paths: ScalePaths) -> dict[str, Any]:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
-        "spec": {} if wanted is None else {"replicas": wanted},
+        "spec": {"replicas": wanted} if wanted else {},
         "status": status,
     }
 
@@ -53,7 +57,7 @@ def set_replicas(value: dict[str, Any], paths: ScalePaths, replicas: int) -> Non
 
 
 def missing_replicas(paths: ScalePaths) -> errors.APIError:
-    """500 for an object that cannot be scaled, as upstream has it; a default in the schema avoids it."""
+    """500 for an object that does not say how many replicas it wants, as upstream has it; a default in the schema avoids it."""
     return errors.internal_error(f'the spec replicas field "{paths.spec_replicas}" does not exist')
 
 

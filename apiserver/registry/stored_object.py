@@ -31,9 +31,25 @@ _ABSENT: Any = object()
 
 
 class StoredObject:
-    """An immutable object at one revision; satisfies `storage.cache.Entry`. Made by an ObjectCodec only."""
+    """An immutable object at one revision; satisfies `storage.cache.Entry`. Made by an ObjectCodec only.
 
-    __slots__ = ("_fields", "_head_end", "_memo", "_metadata_end", "key", "labels", "name", "namespace", "revision", "uid", "wire")
+    At revision 0 it has not been stored (a dry run's answer) and carries no resourceVersion.
+    """
+
+    __slots__ = (
+        "_fields",
+        "_head_end",
+        "_memo",
+        "_metadata_end",
+        "_split",
+        "key",
+        "labels",
+        "name",
+        "namespace",
+        "revision",
+        "uid",
+        "wire",
+    )
 
     def __init__(self, key: str, revision: int, encoded: EncodedObject) -> None:
         self.key = key
@@ -42,11 +58,12 @@ class StoredObject:
         self.name = encoded.name
         self.uid = encoded.uid
         self.labels = encoded.labels
-        version = b'"resourceVersion":"%d",' % revision
+        version = b'"resourceVersion":"%d",' % revision if revision else b""
         value, split = encoded.value, encoded.split
         self.wire: bytes = b"".join((value[:split], version, value[split:-1]))
         """The JSON of the whole object as clients get it, without a newline."""
         self._head_end = encoded.metadata_start
+        self._split = split
         self._metadata_end = encoded.metadata_end + len(version)
         self._fields = encoded.fields
         self._memo: dict[str, Any] | None = None
@@ -54,14 +71,13 @@ class StoredObject:
     @property
     def value(self) -> bytes:
         """The stored form: without resourceVersion, with a newline at the end."""
-        split = self._split
         wire = self.wire
-        return b"".join((wire[:split], wire[split + len(self.resource_version) + 21 :], b"\n"))
+        return b"".join((wire[: self._split], wire[self._uid_start :], b"\n"))
 
     @property
     def resource_version(self) -> str:
         """The revision as clients see it."""
-        return str(self.revision)
+        return str(self.revision) if self.revision else ""
 
     @property
     def metadata_wire(self) -> bytes:
@@ -74,9 +90,9 @@ class StoredObject:
         return self.wire[self._metadata_end :]
 
     @property
-    def _split(self) -> int:
-        """Where `resourceVersion` begins: `"resourceVersion":"N","uid":"U"}` is the end of the metadata."""
-        return self._metadata_end - len(self.resource_version) - len(self.uid) - 30
+    def _uid_start(self) -> int:
+        """Where `"uid":"U"}` begins, with which the metadata ends."""
+        return self._metadata_end - len(self.uid) - 9
 
     def object(self) -> dict[str, Any]:
         """The object freshly parsed: the caller may change it."""
@@ -104,9 +120,8 @@ class StoredObject:
         """The same state under another revision, as a deletion reports it."""
         if revision == self.revision:
             return self
-        start = self._head_end
-        end = self._metadata_end - len(self.resource_version) - 21
-        encoded = EncodedObject(self.value, start, end, self.namespace, self.name, self.uid, self.labels, self._fields)
+        end = self._metadata_end - (self._uid_start - self._split)
+        encoded = EncodedObject(self.value, self._head_end, end, self.namespace, self.name, self.uid, self.labels, self._fields)
         return StoredObject(self.key, revision, encoded)
 
 

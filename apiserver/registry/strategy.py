@@ -8,16 +8,16 @@ https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/registry/rest/update.go
 
 from __future__ import annotations
 
-import random
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apiserver.meta import errors
 from apiserver.meta.errors import APIError, Cause
-from apiserver.meta.field_errors import cause_of
+from apiserver.meta.field_errors import to_cause, to_causes
+from apiserver.meta.names import generate_name
 from apiserver.meta.resource import Resource
-from apiserver.meta.validation import finalizer_warnings, validate_object_meta, validate_object_meta_update
+from apiserver.meta.validation import finalizer_warnings, object_meta_errors, object_meta_update_errors, path_segment_errors
 from apiserver.registry import scaling
 from openapi import normalize, validate
 from openapi.gotext import quote
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind, ScalePaths
     from apiserver.registry.stored_object import ObjectCodec, StoredObject
     from openapi.structural import Schema
-
-_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels, so that no words come out, and nothing that looks like something else."""
-_NAME_SUFFIX_LENGTH = 5
-_NAME_MAX_LENGTH = 63
-
-
-def generate_name(base: str) -> str:
-    """A name that begins with `base`, cut so that a DNS label holds it, and ends with five random characters."""
-    return base[: _NAME_MAX_LENGTH - _NAME_SUFFIX_LENGTH] + "".join(random.choices(_NAME_ALPHABET, k=_NAME_SUFFIX_LENGTH))
 
 
 class Strategy:
@@ -160,13 +150,13 @@ class Strategy:
         causes = self._type_causes(value)
         if not causes:
             causes = [
-                *validate_object_meta(value["metadata"], namespaced=self._kind.namespaced),
-                *map(cause_of, self._validate_content(value)),
+                *to_causes(object_meta_errors(value["metadata"], namespaced=self._kind.namespaced)),
+                *map(to_cause, self._validate_content(value)),
                 *self._scale_causes(value, scaling.spec_causes, scaling.status_causes),
             ]
         model = self._model(value) if self._has_own_rules and not causes else None
         if model is not None:
-            causes = [error.to_cause() for error in model.validate_object(None)]
+            causes = to_causes(model.validate_object(None))
         if causes:
             raise self._invalid(value, causes)
         _warn_of_finalizers(value, None, warnings)
@@ -185,11 +175,11 @@ class Strategy:
         type_causes = self._type_causes(value)
         causes += type_causes
         if content_changed and not type_causes:
-            causes += map(cause_of, self._validate_content(value, old))
+            causes += map(to_cause, self._validate_content(value, old))
             causes += self._scale_causes(value, scaling.spec_causes, scaling.status_causes)
         models = (self._model(value), self._model(old)) if content_changed and self._has_own_rules and not causes else None
         if models is not None:
-            causes += [error.to_cause() for error in models[0].validate_object(models[1])]
+            causes += to_causes(models[0].validate_object(models[1]))
         if causes:
             raise self._invalid(value, causes)
         _warn_of_finalizers(value, old, warnings)
@@ -204,7 +194,7 @@ class Strategy:
         """
         causes: list[Cause] = []
         if "status" in value and self._validate_status is not None:
-            causes += map(cause_of, self._validate_status(value["status"], old.get("status", ABSENT), at="status"))
+            causes += map(to_cause, self._validate_status(value["status"], old.get("status", ABSENT), at="status"))
         causes += self._scale_causes(value, scaling.status_causes)
         if causes:
             raise self._invalid(value, causes)
@@ -220,10 +210,10 @@ class Strategy:
         metadata, old_metadata = value["metadata"], old["metadata"]
         if metadata == old_metadata:
             return []
-        common = validate_object_meta(metadata, namespaced=self._kind.namespaced)
-        changes = validate_object_meta_update(metadata, old_metadata)
+        common = object_meta_errors(metadata, namespaced=self._kind.namespaced, name_errors=path_segment_errors)
+        changes = object_meta_update_errors(metadata, old_metadata)
         # The generic layer of kube-apiserver and the one for custom resources both look at the changes, so these are told twice.
-        return [*common, *changes, *changes]
+        return to_causes([*common, *changes, *changes])
 
     def _scale_causes(self, value: dict[str, Any], *rules: Callable[[Mapping[str, Any], ScalePaths], Iterator[Cause]]) -> list[Cause]:
         paths = self._kind.scale

@@ -1,0 +1,41 @@
+"""DELETE of one object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apiserver.endpoints.body import read_delete_options
+from apiserver.endpoints.negotiation import negotiate, respond_object, respond_value
+from apiserver.registry.write import Write
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiserver.admission.chain import Chain
+    from apiserver.registry.resource_store import ResourceStore
+    from apiserver.registry.stored_object import StoredObject
+    from apiserver.registry.table import TableConvertor
+    from apiserver.request import Call, Handler
+
+
+def make(store: ResourceStore, tables: TableConvertor, admission: Chain) -> Handler:
+    """The handler that deletes an object: a Status when it is gone, the marked object when finalizers keep it."""
+
+    async def delete(call: Call) -> web.Response:
+        form = negotiate(call, tables=tables)
+        options = await read_delete_options(call)
+        bound = admission.bind(call, store.kind, "DELETE", dry_run=options.dry_run)
+        write = Write(options.dry_run, call.warnings, bound)
+        obj, gone = await store.delete(call.info.namespace, call.info.name, options, write)
+        if gone:
+            return respond_value(call, form, _success(store, obj))
+        # 202 for those who asked for dependents to go first, the old way; upstream keeps 200 for all others.
+        return respond_object(call, form, obj, code=202 if options.orphan_dependents is False else 200)
+
+    return delete
+
+
+def _success(store: ResourceStore, obj: StoredObject) -> dict[str, Any]:
+    """The Status of a deletion; its uid tells a client which incarnation has gone."""
+    details = {"name": obj.name, "group": store.kind.group, "kind": store.kind.plural, "uid": obj.uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

@@ -1,0 +1,162 @@
+"""GET, PUT and PATCH of the `scale` subresource: autoscaling/v1 Scale, whatever the kind.
+
+A write changes the one field behind it through the registry's update, with all rules of the kind; the resourceVersion of a Scale is that
+of its object, and only a client that sends one is told of a conflict.
+Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/registry/customresource/etcd.go
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from apiserver.endpoints.body import BodyError, decode, format_of, go_type_of, read_body, strict_problem, unknown_fields
+from apiserver.endpoints.negotiation import negotiate, respond_value
+from apiserver.endpoints.patch import PatchBody, patch_type_of
+from apiserver.meta import errors
+from apiserver.meta.options import patch_options, update_options
+from apiserver.registry.scaling import NOT_SET, AccessorError, missing_replicas, scale_of, set_replicas
+from apiserver.registry.write import Write
+from openapi import normalize
+from openapi.from_model import schema_of
+from openapi.meta_v1 import Scale
+from openapi.normalize import MetadataTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from apiserver.admission.chain import Chain
+    from apiserver.meta.resource import ScalePaths
+    from apiserver.registry.resource_store import ResourceStore
+    from apiserver.registry.stored_object import StoredObject
+    from apiserver.request import Call, Handler
+
+_INT32 = range(-(2**31), 2**31)
+
+
+def make_get(store: ResourceStore, paths: ScalePaths) -> Handler:
+    """The handler that answers with the Scale of an object."""
+
+    async def get(call: Call) -> web.Response:
+        form = negotiate(call)
+        query, info = call.info.query, call.info
+        obj = await store.get(info.namespace, info.name, query["resourceVersion"][0] if "resourceVersion" in query else "")
+        scale = _scale_of(obj, paths)
+        if scale["spec"].get("replicas") == NOT_SET:
+            raise missing_replicas(paths)
+        return respond_value(call, form, scale)
+
+    return get
+
+
+def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Handler:
+    """The handler that takes a whole Scale and answers with the new one."""
+    read = _reader()
+
+    async def update(call: Call) -> web.Response:
+        form = negotiate(call)
+        body = await read_body(call)
+        options = update_options(call.info.query)
+        scale = _decode(body, call, read, options.field_validation)
+        store.strategy.check_identity(scale, call.info.namespace, call.info.name)
+        write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
+        uid = scale["metadata"].get("uid", "")
+        obj = await store.update(call.info.namespace, call.info.name, _scaling(paths, lambda _: scale), write, uid=uid)
+        return respond_value(call, form, _scale_of(obj, paths))
+
+    return update
+
+
+def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Handler:
+    """The handler that patches the Scale of an object and answers with the new one."""
+    read = _reader()
+
+    async def patch(call: Call) -> web.Response:
+        patch_type = patch_type_of(call)
+        form = negotiate(call)
+        body = await read_body(call)
+        options = patch_options(call.info.query, apply=False)
+        change = PatchBody(body, patch_type, options.field_validation)
+        namespace, name = call.info.namespace, call.info.name
+
+        def patched(current: StoredObject) -> dict[str, Any]:
+            scale = change.apply(lambda: _scale_of(current, paths), read, call.warnings)
+            store.strategy.check_identity(scale, namespace, name)
+            return scale
+
+        write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
+        obj = await store.update(namespace, name, _scaling(paths, patched), write)
+        return respond_value(call, form, _scale_of(obj, paths))
+
+    return patch
+
+
+def _scaling(paths: ScalePaths, wanted: Callable[[StoredObject], dict[str, Any]]) -> Callable[[StoredObject], dict[str, Any]]:
+    """The change of an object that a new Scale asks for."""
+
+    def transform(current: StoredObject) -> dict[str, Any]:
+        scale = wanted(current)
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if replicas == NOT_SET:
+            raise errors.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
+        value = current.object()
+        set_replicas(value, paths, replicas)
+        if given := scale["metadata"].get("resourceVersion"):
+            value["metadata"]["resourceVersion"] = given
+        return value
+
+    return transform
+
+
+def _scale_of(obj: StoredObject, paths: ScalePaths) -> dict[str, Any]:
+    try:
+        return scale_of(obj.object(), paths)
+    except AccessorError as error:
+        raise errors.internal_error(str(error)) from error
+
+
+def _decode(body: bytes, call: Call, read: Callable[[dict[str, Any], list[str]], None], field_validation: str) -> dict[str, Any]:
+    """The Scale of a body."""
+    report: list[str] = []
+    written = format_of(call)
+    try:
+        value, twice = decode(body, written, strict=field_validation != "Ignore")
+        if value.__class__ is not dict:
+            raise BodyError(f"json: cannot unmarshal {go_type_of(value)} into Go value of type v1.Scale")
+        read(value, report)
+    except (BodyError, MetadataTypeError) as error:
+        raise _cannot_be_handled(str(error)) from error
+    unknown = unknown_fields(report)
+    if (twice or unknown) and field_validation == "Strict":
+        raise _cannot_be_handled(strict_problem(twice, unknown, written))
+    if field_validation != "Ignore":
+        call.warnings.extend((*twice, *unknown))
+    scale: dict[str, Any] = value
+    return scale
+
+
+def _cannot_be_handled(problem: str) -> errors.APIError:
+    return errors.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
+
+
+def _reader() -> Callable[[dict[str, Any], list[str]], None]:
+    """What brings a decoded Scale into form, and refuses what is none."""
+    normalize_scale = normalize.compile(schema_of(Scale))
+
+    def read(value: dict[str, Any], report: list[str]) -> None:
+        kind, api_version = value.get("kind") or "Scale", value.get("apiVersion") or "autoscaling/v1"
+        if (kind, api_version) != ("Scale", "autoscaling/v1"):
+            raise BodyError(f'no kind "{kind}" is registered for version "{api_version}"')
+        normalize_scale(value, report=report)
+        value.setdefault("metadata", {})
+        for name, struct in (("spec", "ScaleSpec"), ("status", "ScaleStatus")):
+            part = value.get(name)
+            if part is not None and part.__class__ is not dict:
+                raise BodyError(f"json: cannot unmarshal {go_type_of(part)} into Go struct field Scale.{name} of type v1.{struct}")
+            replicas = (part or {}).get("replicas", 0)
+            if replicas.__class__ is not int or replicas not in _INT32:
+                shown = f"number {replicas}" if replicas.__class__ in (int, float) else go_type_of(replicas)
+                raise BodyError(f"json: cannot unmarshal {shown} into Go struct field {struct}.{name}.replicas of type int32")
+
+    return read
