@@ -98,7 +98,7 @@ class MemoryStore:
         self._forget(revision)
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
-        """See `Store.load`."""
+        """See `LoadableStore.load`."""
         loaded = [item async for item in items]
         self._check_open()
         for versions in self._versions.values():

@@ -1,24 +1,39 @@
 """Opens a store by its location: the only module that names the backends.
 
-Policy: a backend is imported when it is asked for, so that serving a file does not load grpc.
+Policy: a backend is imported when it is asked for, so that serving a file does not load grpc, nor an etcd the database.
 """
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from storage.sqlite.config import SqliteConfig
-from storage.store import Store
+from storage.store import LoadableStore, Page
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from storage.etcd import EtcdConfig
+    from storage.sqlite import SqliteConfig
+
+    Location: TypeAlias = Path | EtcdConfig | Literal["memory"]
 
 DATABASE = "store.db"
 """The name of the SQLite file in a data directory."""
 
 
-async def open_store(location: Path | Literal["memory"] | EtcdConfig, *, sqlite: SqliteConfig | None = None) -> Store:
+class Source(Protocol):
+    """What can be listed at one revision: any store, or a snapshot of a file that another process serves."""
+
+    async def list(self, prefix: str, *, start_key: str | None = None, limit: int | None = None, revision: int | None = None) -> Page:
+        """See `Store.list`."""
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+
+
+async def open_store(location: Location, *, sqlite: SqliteConfig | None = None) -> LoadableStore:
     """Open the store in a data directory (made when it is missing), in an etcd, or in memory.
 
     Raises:
@@ -36,3 +51,16 @@ async def open_store(location: Path | Literal["memory"] | EtcdConfig, *, sqlite:
     from storage.etcd import EtcdStore
 
     return EtcdStore(location)
+
+
+async def open_source(location: Location) -> Source:
+    """Open what is to be copied: a data directory, also while a server serves it, a backup's file, or an etcd.
+
+    Raises:
+        Unavailable, Corrupted, StoreError: there is no store, or it cannot be read.
+    """
+    if isinstance(location, Path):
+        from storage.sqlite import SqliteSnapshot
+
+        return await asyncio.to_thread(SqliteSnapshot, location / DATABASE if location.is_dir() else location)
+    return await open_store(location)

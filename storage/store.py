@@ -132,6 +132,16 @@ class Store(Protocol):
             FutureRevision: `revision` has not been given yet.
         """
 
+    async def size_bytes(self) -> int:
+        """Return how much room the store takes on its disk."""
+
+    async def close(self) -> None:
+        """Finish what has been accepted, end the watches and release the store. May be called twice."""
+
+
+class LoadableStore(Store, Protocol):
+    """A store itself, not a view of one: it can be filled from another one before it is served."""
+
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """Fill a store that has no keys, and return its revision afterwards. Each value gets a new revision, in the order of `items`.
 
@@ -142,9 +152,3 @@ class Store(Protocol):
         Raises:
             KeyExists: the store has keys.
         """
-
-    async def size_bytes(self) -> int:
-        """Return how much room the store takes on its disk."""
-
-    async def close(self) -> None:
-        """Finish what has been accepted, end the watches and release the store. May be called twice."""

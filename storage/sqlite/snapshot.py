@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from storage.errors import FutureRevision
+from storage.errors import FutureRevision, Unavailable
 from storage.sqlite.database import check_version, open_reader, translated
 from storage.sqlite.reader import Reader
 from storage.store import Page
@@ -20,13 +20,24 @@ class SqliteSnapshot:
     """Lists one consistent state of a store's file."""
 
     def __init__(self, path: Path) -> None:
+        """Open the file; blocks.
+
+        Raises:
+            Unavailable, Corrupted, StoreError: there is none, or it cannot be read.
+        """
         check_version(apsw.sqlite_lib_version())
+        if not path.is_file():
+            raise Unavailable(f"there is no store at {path}")
         try:
             connection = open_reader(path, busy_seconds=5.0)
+        except apsw.Error as error:
+            raise translated(error) from error
+        self._reader = Reader(connection)
+        try:
             connection.execute("BEGIN")
-            self._reader = Reader(connection)
             self._revision = self._reader.revisions()[1]
         except apsw.Error as error:
+            connection.close()
             raise translated(error) from error
 
     async def list(self, prefix: str, *, start_key: str | None = None, limit: int | None = None, revision: int | None = None) -> Page:

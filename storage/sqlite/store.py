@@ -125,7 +125,7 @@ class SqliteStore:
         await self._ask(self._writer.compact, revision)
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
-        """See `Store.load`. One transaction: when it fails or is cancelled, the store is empty again."""
+        """See `LoadableStore.load`. One transaction: when it fails or is cancelled, the store is empty again."""
         self._check_not_loading()
         self._loading = True
         try:

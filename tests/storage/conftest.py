@@ -18,10 +18,10 @@ from storage.cache import WatchCache
 from storage.etcd import EtcdConfig, EtcdStore
 from storage.memory import MemoryStore
 from storage.sqlite import SqliteStore
-from storage.store import KeyValue, Store
+from storage.store import KeyValue, LoadableStore, Store
 from tests.tools.etcd import Etcd
 
-Open = Callable[[], Awaitable[Store]]
+Open = Callable[[], Awaitable[LoadableStore]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Backend:
 
 
 def open_memory(request: pytest.FixtureRequest) -> Open:
-    async def open_store() -> Store:
+    async def open_store() -> LoadableStore:
         return MemoryStore()
 
     return open_store
@@ -48,7 +48,7 @@ def open_memory(request: pytest.FixtureRequest) -> Open:
 def open_sqlite(request: pytest.FixtureRequest) -> Open:
     folder: Path = request.getfixturevalue("tmp_path")
 
-    async def open_store() -> Store:
+    async def open_store() -> LoadableStore:
         return await SqliteStore.open(folder / "store.db")
 
     return open_store
@@ -67,7 +67,7 @@ def open_etcd(request: pytest.FixtureRequest) -> Open:
     etcd: Etcd = request.getfixturevalue("shared_etcd")
     config = EtcdConfig(endpoints=(etcd.url,), prefix=f"/{uuid.uuid4()}")
 
-    async def open_store() -> Store:
+    async def open_store() -> LoadableStore:
         return EtcdStore(config)
 
     return open_store
@@ -93,7 +93,7 @@ class Opened:
     def __init__(self, open_backend: Open, *, cached: bool) -> None:
         self._open_backend = open_backend
         self._cached = cached
-        self._backend: Store | None = None
+        self._backend: LoadableStore | None = None
         self._cache: tuple[WatchCache[KeyValue], asyncio.Task[None]] | None = None
 
     async def open(self) -> Store:
@@ -143,7 +143,7 @@ async def reopenable(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
 
 
 @pytest.fixture(params=params(cached=False))
-async def loadable(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+async def loadable(request: pytest.FixtureRequest) -> AsyncIterator[LoadableStore]:
     """A store without a key, to be filled."""
     backend, _ = request.param
     store = await backend.opener(request)()
@@ -152,7 +152,7 @@ async def loadable(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
 
 
 @pytest.fixture(params=params(cached=False, able=lambda backend: backend.can_undo_load))
-async def undoing(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+async def undoing(request: pytest.FixtureRequest) -> AsyncIterator[LoadableStore]:
     """A store without a key, to be filled, or left empty."""
     backend, _ = request.param
     store = await backend.opener(request)()

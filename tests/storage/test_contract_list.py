@@ -143,11 +143,14 @@ async def test_a_listing_read_again_at_its_revision_is_the_same_while_others_wri
     async def write(n: int) -> None:
         count = 0
         while writing:
+            # A store that is done at once gives nobody else a turn.
+            await asyncio.sleep(0)
             count += 1
             current[n] = await store.update(current[n].key, b"%d" % count, expected_revision=current[n].revision)
 
     writers = [asyncio.create_task(write(n)) for n in current]
     for _ in range(20):
+        await asyncio.sleep(0)
         first = await store.list(PODS)
         await asyncio.gather(*(store.get(item.key) for item in first.items))
         assert await store.list(PODS, revision=first.revision) == first
