@@ -14,9 +14,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from apiserver import kinds
+from apiserver.admission.chain import Chain
 from apiserver.auth.client_certificate import ClientCertificate
 from apiserver.auth.standalone import HealthForAll, PrivilegedGroup
 from apiserver.config import StartupError
+from apiserver.endpoints import create, delete, delete_collection, get, patch, scale, update, watch
+from apiserver.endpoints import list as list_
 from apiserver.endpoints import version as version_endpoint
 from apiserver.endpoints.failure import respond_error
 from apiserver.endpoints.health import HealthCheck, HealthEndpoint, ping
@@ -26,6 +29,7 @@ from apiserver.filters.access_log import AccessLog
 from apiserver.filters.deadline import Deadlines
 from apiserver.filters.stages import Stages
 from apiserver.registry.resource_store import ResourceStore
+from apiserver.registry.table import TableConvertor
 from apiserver.registry.watching import Watches
 
 if TYPE_CHECKING:
@@ -104,7 +108,12 @@ def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind]
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
     )
     watches = tuple(Watches(resource) for resource in resources)
-    router = Router({_address(resource.kind): Served(resource.kind, _handlers(resource)) for resource in resources}, paths)
+    admission = Chain()
+    served = {
+        _address(resource.kind): Served(resource.kind, _handlers(resource, watched, admission))
+        for resource, watched in zip(resources, watches, strict=True)
+    }
+    router = Router(served, paths)
     tasks = (deadlines.run, *(resource.run for resource in resources))
     return App(enter(bind(stages, router)), resources, draining, watches, tasks)
 
@@ -121,8 +130,32 @@ def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:
         raise StartupError(str(error)) from error
 
 
-def _handlers(resource: ResourceStore) -> dict[tuple[str, str], Handler]:
-    return {}
+def _handlers(resource: ResourceStore, watches: Watches, admission: Chain) -> dict[tuple[str, str], Handler]:
+    """The verbs of one kind, and of its subresources."""
+    kind, tables = resource.kind, TableConvertor(resource.kind)
+    handlers = {
+        ("get", ""): get.make(resource, tables),
+        ("list", ""): list_.make(resource, tables),
+        ("watch", ""): watch.make(resource, tables, watches),
+        ("create", ""): create.make(resource, tables, admission),
+        ("update", ""): update.make(resource, tables, admission),
+        ("patch", ""): patch.make(resource, tables, admission),
+        ("delete", ""): delete.make(resource, tables, admission),
+        ("deletecollection", ""): delete_collection.make(resource, tables, admission),
+    }
+    if kind.has_status:
+        handlers |= {
+            ("get", "status"): get.make(resource, tables),
+            ("update", "status"): update.make(resource, tables, admission, subresource="status"),
+            ("patch", "status"): patch.make(resource, tables, admission, subresource="status"),
+        }
+    if kind.scale is not None:
+        handlers |= {
+            ("get", "scale"): scale.make_get(resource, kind.scale),
+            ("update", "scale"): scale.make_update(resource, kind.scale, admission),
+            ("patch", "scale"): scale.make_patch(resource, kind.scale, admission),
+        }
+    return handlers
 
 
 def _address(kind: ResourceKind) -> tuple[str, str, str]:

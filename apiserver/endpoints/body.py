@@ -85,7 +85,8 @@ def decode(body: bytes, written: Format, *, strict: bool = True) -> tuple[Any, l
     """
     try:
         if written == "yaml":
-            return yaml_codec.decode(body)
+            twice: list[str] = []
+            return yaml_codec.decode(body, duplicates=twice if strict else None), twice
         value = json_codec.decode(body)
         return value, json_codec.duplicates(body, value) if strict else []
     except YAMLError as error:
@@ -97,8 +98,7 @@ def decode(body: bytes, written: Format, *, strict: bool = True) -> tuple[Any, l
 def strict_problem(twice: list[str], unknown: list[str], written: Format = "json") -> str:
     """What a strict decoder says of a body."""
     if twice and written == "yaml":
-        lines = "".join(f"\n  {line}" for line in twice)
-        twice = [f"yaml: unmarshal errors:{lines}"]
+        twice = [yaml_codec.strict_error(twice)]
     return f"strict decoding error: {', '.join([*twice, *unknown])}"
 
 
