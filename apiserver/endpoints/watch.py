@@ -58,12 +58,13 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
         outlet = Outlet(cast(asyncio.WriteTransport, transport), writer.drain, chunked)
         timeout_seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT_SECONDS * (1.0 + random.random())
         await watches.serve(selection, form, options, outlet, timeout_seconds=timeout_seconds)
-        try:
-            async with asyncio.timeout(_END_SECONDS):
-                await response.write_eof()
-        except TimeoutError:
-            transport.abort()
-            raise ConnectionResetError("the client does not read the end of its watch") from None
+        if not transport.is_closing():
+            try:
+                async with asyncio.timeout(_END_SECONDS):
+                    await response.write_eof()
+            except TimeoutError:
+                # The client does not even read the end of its watch.
+                transport.abort()
         return response
 
     return watch

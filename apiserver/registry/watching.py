@@ -11,8 +11,9 @@ Knows connections as asyncio transports only.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,17 +36,22 @@ if TYPE_CHECKING:
 class WatchLimits:
     """What a watcher may cost."""
 
-    buffer_bytes: int = 1024 * 1024
-    """Unsent data of a connection above which it gets no further events until it has caught up. With an event on top this bounds the memory
-    of a watcher."""
-    piece_bytes: int = 128 * 1024
+    buffer_bytes: int = 128 * 1024
+    """Unsent data of a connection above which it gets no further events until it has caught up. With one piece, or the events of one turn, on
+    top this bounds the memory of a watcher."""
+    piece_bytes: int = 64 * 1024
     """Size of the pieces in which initial and missed events are sent."""
     stall_seconds: float = 60.0
     """How long a connection that has fallen behind may take nothing at all before it is cut."""
     bookmark_seconds: float = 60.0
     """Time between bookmarks, as in kube-apiserver."""
     writes_per_step: int = 256
-    """Connections written to before others get their turn on the event loop: about two milliseconds."""
+    """Connections written to before others get their turn on the event loop: some milliseconds."""
+    rest_ratio: float = 1.0
+    """After events have been written, none are for this many times as long as that took: many watchers cannot take more than their share of
+    the event loop, and what comes together meanwhile goes out in one write, which is what a delivery costs. 0: no pause."""
+    rest_seconds_max: float = 0.05
+    """The longest such pause, and so what it can add to the latency of an event."""
     changes_per_step: int = 1024
     """Past changes looked at before others get their turn."""
 
@@ -59,10 +65,6 @@ class Outlet:
     """Returns when the transport wants more data."""
     chunked: bool = True
     """Whether events are framed as chunks."""
-
-
-class StalledError(ConnectionError):
-    """A watcher has not read for too long; its connection has been cut."""
 
 
 class Watches:
@@ -79,6 +81,8 @@ class Watches:
         self._watchers: set[_Watcher] = set()
         self._revision = store.cache.revision
         self._writing = False
+        self._spent_seconds = 0.0
+        self._rest_until = 0.0
         self._closed = False
         self.fallen_behind = 0
         """How often a watcher had to catch up."""
@@ -147,15 +151,21 @@ class Watches:
     def _write_soon(self) -> None:
         if not self._writing:
             self._writing = True
-            asyncio.get_running_loop().call_soon(self._write)
+            loop = asyncio.get_running_loop()
+            if self._rest_until > loop.time():
+                loop.call_at(self._rest_until, self._write)
+            else:
+                loop.call_soon(self._write)
 
     def _seal(self, group: _Group) -> None:
         """Pack what a group has pending, for those who are its members now."""
         if group.pending:
-            self._segments.append(_Segment(group.frames.pack(group.pending), tuple(group.members), group.since, self._revision))
+            packs = tuple(group.packs(self._limits.piece_bytes))
+            self._segments.append(_Segment(packs, tuple(group.members), group.since, self._revision))
             group.pending = []
 
     def _write(self) -> None:
+        began = time.perf_counter()
         for group in self._dirty:
             self._seal(group)
         self._dirty.clear()
@@ -164,7 +174,7 @@ class Watches:
         segments = self._segments
         while segments and left > 0:
             segment = segments[0]
-            data, through = segment.data, segment.through
+            packs, through = segment.packs, segment.through
             members = segment.members[segment.written : segment.written + left]
             for watcher in members:
                 if watcher.group is None or watcher.position >= through:
@@ -173,14 +183,19 @@ class Watches:
                 if watcher.headers_due or transport.get_write_buffer_size() > buffer_bytes or transport.is_closing():
                     watcher.fall_behind(segment.since)
                 else:
-                    transport.write(data)
+                    for pack in packs:
+                        transport.write(pack)
             segment.written += len(members)
             left -= len(members)
             if segment.written >= len(segment.members):
                 segments.popleft()
+        self._spent_seconds += time.perf_counter() - began
+        loop = asyncio.get_running_loop()
         if segments:
-            asyncio.get_running_loop().call_soon(self._write)
+            loop.call_soon(self._write)
             return
+        self._rest_until = loop.time() + min(self._spent_seconds * self._limits.rest_ratio, self._limits.rest_seconds_max)
+        self._spent_seconds = 0.0
         self._writing = False
         due, self._due = self._due, []
         for watcher in due:
@@ -213,15 +228,14 @@ class Watches:
 
         The response has begun; the caller ends it. Safe to cancel: only whole events are written.
 
-        Raises:
-            StalledError: the client has not read for too long, and the connection has been cut.
-            ConnectionError: the client has gone.
+        Also returns when the client has gone, or has been cut since it did not read.
         """
         watcher = _Watcher(self, self._group(selection, form, outlet.chunked), outlet, bookmarks=options.allow_watch_bookmarks)
         self._watchers.add(watcher)
+        outlet.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         try:
-            async with asyncio.timeout(timeout_seconds) as time:
-                watcher.deadline = time.when()
+            async with asyncio.timeout(timeout_seconds) as limit:
+                watcher.deadline = limit.when()
                 try:
                     await watcher.start(options)
                     while not self._closed:
@@ -232,9 +246,12 @@ class Watches:
                 except StoreError as error:
                     watcher.send_error(api_error(error, self._store.kind.group_resource))
         except TimeoutError:
-            if not time.expired():
+            if not limit.expired():
                 raise
+        except ConnectionResetError:
+            pass
         finally:
+            outlet.transport.set_write_buffer_limits()
             watcher.leave()
             self._watchers.discard(watcher)
             self._drop_if_empty(watcher.home)
@@ -315,6 +332,18 @@ class _Group:
             return self.frames.event(DELETED, previous.at(change.revision), headers=headers)
         return None
 
+    def packs(self, piece_bytes: int) -> Iterator[bytes]:
+        """What is pending, packed in pieces: what TLS encrypts at once stays allocated to the connection."""
+        lines: list[bytes] = []
+        size = 0
+        for line in self.pending:
+            if lines and size + len(line) > piece_bytes:
+                yield self.frames.pack(lines)
+                lines, size = [], 0
+            lines.append(line)
+            size += len(line)
+        yield self.frames.pack(lines)
+
     def covers(self, change: Change[StoredObject]) -> bool:
         """Whether a change is inside the scope."""
         obj = change.entry or change.previous
@@ -327,7 +356,7 @@ class _Group:
 class _Segment:
     """Packed events on their way to those who were members of a group when they were made."""
 
-    data: bytes
+    packs: tuple[bytes, ...]
     members: tuple[_Watcher, ...]
     since: int
     through: int
@@ -519,8 +548,7 @@ class _Watcher:
         """Wait until the connection takes more, and let others have their turn.
 
         Raises:
-            StalledError: it does not in time; it has been cut.
-            ConnectionResetError: the client has gone.
+            ConnectionResetError: the client has gone, or has not read for too long and has been cut.
         """
         if self.transport.get_write_buffer_size():
             try:
@@ -531,7 +559,7 @@ class _Watcher:
                     raise
                 self._watches.cut += 1
                 self.transport.abort()
-                raise StalledError("a watcher has not read for too long") from None
+                raise ConnectionResetError("the client has not read for too long") from None
         await asyncio.sleep(0)
         if self.transport.is_closing():
             raise ConnectionResetError("the client has gone")
