@@ -302,7 +302,8 @@ def _find_duplicates(tree: Any, found: list[str]) -> None:
 
 # Writing
 
-_FLOAT_IN_DOUBT: Final = re.compile(rb"[0-9](?:\.0(?![0-9])|e)|0\.0000")
+_POINT_IN_DOUBT: Final = re.compile(rb"\.0(?:0000|(?![0-9]))")
+_EXPONENT_IN_DOUBT: Final = re.compile(rb"e[-+][0-9]")
 """Where orjson may have written a float otherwise than Go does; also found in text, which only costs time."""
 
 
@@ -310,7 +311,7 @@ def encode(value: JSON, *, sort_keys: bool = True) -> bytes:
     """Write a value, such as `decode` gives, as Go's encoder does, with a newline behind it."""
     option = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE if sort_keys else orjson.OPT_APPEND_NEWLINE
     data = orjson.dumps(value, option=option)
-    if _FLOAT_IN_DOUBT.search(data):
+    if _POINT_IN_DOUBT.search(data) or _EXPONENT_IN_DOUBT.search(data):
         data = orjson.dumps(_with_go_floats(value), option=option)
     return _escape(data)
 
