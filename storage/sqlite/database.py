@@ -91,7 +91,7 @@ def open_writer(path: Path, *, busy_seconds: float) -> apsw.Connection:
             # In one transaction: a file that is ours has all of it.
             with connection:
                 connection.execute(SCHEMA)
-        if unclean and (verdict := connection.pragma("quick_check(1)")) != "ok":
+        if unclean and (verdict := connection.pragma("quick_check", 1)) != "ok":
             raise Corrupted(f"{path} is damaged: {verdict}")
     except BaseException:
         connection.close()
