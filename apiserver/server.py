@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 
@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 _CLOSE_SECONDS = 2.0
+_CUT_SECONDS = 0.01
 
 
 class Connection(web.RequestHandler):
@@ -97,7 +98,8 @@ class _Request(web.BaseRequest):
         # aiohttp adds a Server header to every response, and knows no way to leave it out: kube-apiserver has none.
         headers = response.headers
         del headers[hdrs.SERVER]
-        if self.protocol.listener.draining:  # type: ignore[attr-defined]
+        # No protocol is ever switched to. What follows a declined request for one is not to be read as anything.
+        if self.protocol.listener.draining or self._message.upgrade:  # type: ignore[attr-defined]
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 
@@ -127,6 +129,9 @@ class _Listener(web.Server):
         return Connection(self, loop=self._loop, **self._settings)
 
     def _make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
+        if message.method == "UNKNOWN":
+            # aiohttp's stand-in for what its parser has refused says HTTP/1.0; we speak 1.1 to everybody.
+            message = message._replace(version=HttpVersion11)
         return _Request(message, payload, protocol, writer, task, self._loop)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -211,4 +216,4 @@ class Server:
         except TimeoutError:
             _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
         finally:
-            await self._listener.shutdown(_CLOSE_SECONDS)
+            await self._listener.shutdown(_CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS)

@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from apiserver.app import build_app
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
 from apiserver.config import Config
 from storage.memory import MemoryStore
@@ -46,8 +47,6 @@ def config(tmp_path: Path) -> Config:
 @pytest.fixture
 async def server(pki: Certificates, store: MemoryStore, config: Config) -> AsyncIterator[Listening]:
     """The real server, ready, with the kinds of `tests.apiserver.gadgets`."""
-    from apiserver.app import build_app
-
     app = build_app(config, store)
     async with app.running():
         await app.wait_ready()

@@ -1,0 +1,251 @@
+"""What the listener does before a request is understood: TLS, large heads, malformed requests, the end of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import orjson
+import pytest
+from aiohttp import web
+
+from apiserver import certificates, tls
+from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
+from apiserver.config import ListenConfig, StartupError
+from apiserver.request import Call
+from apiserver.server import Server
+from tests.apiserver.running import Listening
+from tests.apiserver.shell import shell
+from tests.apiserver.status_assertions import assert_status
+
+
+@pytest.fixture
+async def listener(pki: Certificates) -> AsyncIterator[Listening]:
+    async with shell(pki) as running:
+        yield running
+
+
+async def exchange(listener: Listening, *raw: bytes, context: ssl.SSLContext | None = None) -> bytes:
+    """Send bytes, and read until the server closes. What came until the connection broke is returned: nothing after a failed handshake."""
+    response = b""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context or listener.tls(listener.pki.admin))
+    except (ssl.SSLError, ConnectionError):
+        return b""
+    try:
+        for piece in raw:
+            writer.write(piece)
+            await asyncio.sleep(0)
+        while piece := await reader.read(65536):
+            response += piece
+    except (ssl.SSLError, ConnectionError):
+        pass
+    finally:
+        writer.transport.abort()
+    return response
+
+
+async def talk(listener: Listening, *raw: bytes, context: ssl.SSLContext | None = None) -> tuple[int, dict[bytes, bytes], bytes]:
+    """Send bytes, and read the one response until the server closes: its code, headers and body."""
+    head, _, body = (await exchange(listener, *raw, context=context)).partition(b"\r\n\r\n")
+    status, *lines = head.split(b"\r\n")
+    assert status.startswith(b"HTTP/1.1 ")
+    return int(status.split()[1]), dict(line.lower().split(b": ", 1) for line in lines), body
+
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+async def test_responses_carry_kubernetes_headers_and_no_server_header(listener: Listening) -> None:
+    async with listener.client(listener.pki.admin) as client, client.get("/nothing") as response:
+        assert response.status == 200
+        assert "Server" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("version", "works"),
+    [
+        pytest.param(ssl.TLSVersion.TLSv1_3, True, id="tls-1.3"),
+        pytest.param(ssl.TLSVersion.TLSv1_2, True, id="tls-1.2"),
+        pytest.param(ssl.TLSVersion.TLSv1_1, False, id="tls-1.1"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
+async def test_t096_tls_below_1_2_is_refused(listener: Listening, version: ssl.TLSVersion, works: bool) -> None:
+    context = listener.tls(listener.pki.admin)
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    context.minimum_version = context.maximum_version = version
+    response = await exchange(listener, GET, context=context)
+    assert response[:13] == (b"HTTP/1.1 200 " if works else b"")
+
+
+async def test_only_http_1_1_is_offered(listener: Listening) -> None:
+    context = listener.tls(listener.pki.admin)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    _, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context)
+    assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
+    writer.transport.abort()
+
+
+async def test_t096_the_certificate_request_names_the_accepted_authorities(pki: Certificates, tmp_path: Path) -> None:
+    """OpenSSL's own client shows the names; Go clients choose their certificate by them."""
+    other = prepare_certificates(tmp_path, ["other"]).authority
+    context = tls.make_context(
+        pki.serving.certificate_file,
+        pki.serving.key_file,
+        client_authority_files=[pki.authority.certificate_file, other.certificate_file],
+    )
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    for version in ("-tls1_2", "-tls1_3"):
+        process = await asyncio.create_subprocess_exec(
+            "openssl", "s_client", version, "-connect", f"127.0.0.1:{port}", stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        output, _ = await process.communicate()
+        names = output.decode().partition("Acceptable client certificate CA names\n")[2]
+        for authority in (pki.authority, other):
+            assert authority.certificate.subject.rfc4514_string().replace("=", " = ") in names
+    server.close()
+    await server.wait_closed()
+
+
+async def test_t096_a_client_without_certificate_gets_401_and_no_handshake_failure(listener: Listening) -> None:
+    async with listener.client(None) as client, client.get("/apis") as response:
+        status = await assert_status(response, 401, "Unauthorized")
+        assert status["message"] == "Unauthorized"
+
+
+async def test_t096_a_certificate_of_an_unknown_authority_or_an_expired_one_is_never_accepted(
+    listener: Listening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = prepare_certificates(tmp_path, ["localhost"]).admin
+    monkeypatch.setattr(certificates, "LEAF_LIFE", timedelta(seconds=-60))
+    expired = make_client(tmp_path, listener.pki.authority, "expired", ("system:masters",))
+    assert expired.certificate.not_valid_after_utc < datetime.now(UTC)
+    for identity in (unknown, expired):
+        assert await exchange(listener, GET, context=listener.tls(identity)) == b""
+
+
+async def test_a_serving_certificate_is_no_client_certificate(listener: Listening) -> None:
+    assert await exchange(listener, GET, context=listener.tls(listener.pki.serving)) == b""
+
+
+async def test_heads_as_large_as_go_servers_take_are_read(listener: Listening) -> None:
+    """A user in many groups, an extra value of 60 KB, a selector of 30 KB."""
+    headers = [("X-Group", f"group-{number}") for number in range(700)] + [("X-Extra", "v" * 60_000)]
+    path = "/x?labelSelector=" + "a" * 30_000
+    async with listener.client(listener.pki.admin) as client, client.get(path, headers=headers) as response:
+        assert response.status == 200
+
+
+@pytest.mark.parametrize("lines", [pytest.param(1, id="one line"), pytest.param(200, id="many lines")])
+async def test_a_head_above_1_mebibyte_is_refused_with_a_status(listener: Listening, lines: int) -> None:
+    value = b"v" * (1_300_000 // lines)
+    head = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X-%d: %s\r\n" % (number, value) for number in range(lines))
+    code, headers, body = await talk(listener, *(head[start : start + 65536] for start in range(0, len(head), 65536)))
+    assert (code, headers[b"connection"]) == (431, b"close")
+    assert orjson.loads(body)["code"] == 431
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b"nonsense\r\n\r\n", id="no request line"),
+        pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="HTTP/2 preface"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nX-Remote-User : admin\r\n\r\n", id="space before the colon"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", id="two hosts"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n", id="NUL in a header"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", id="signed length"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", id="two lengths"),
+        pytest.param(b"GET / HTTP/1.1\nHost: x\n\n", id="bare line feeds"),
+    ],
+)
+async def test_malformed_http_is_a_400_status_and_the_end_of_the_connection(listener: Listening, raw: bytes) -> None:
+    code, headers, body = await talk(listener, raw)
+    assert code == 400
+    assert headers[b"content-type"].startswith(b"application/json")
+    assert headers[b"connection"] == b"close"
+    assert b"server" not in headers
+    assert orjson.loads(body) == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "BadRequest", "code": 400,
+        "message": "the request is not well-formed HTTP",
+    }  # fmt: skip
+
+
+async def test_an_upgrade_is_declined_and_ends_the_connection(listener: Listening) -> None:
+    raw = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n"
+    for protocol in (b"SPDY/3.1", b"websocket", b"h2c"):
+        for context, code in ((listener.tls(None), b"401"), (listener.tls(listener.pki.admin), b"200")):
+            response = await exchange(listener, raw % protocol + GET, context=context)
+            assert response.startswith(b"HTTP/1.1 %s " % code)
+            assert response.count(b"HTTP/1.1 ") == 1
+            assert b"Connection: close" in response
+
+
+async def test_a_taken_port_is_told_in_one_line(listener: Listening) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with pytest.raises(StartupError, match=rf"^cannot listen on 127\.0\.0\.1 port {listener.port}: Address already in use$"):
+        Server(ListenConfig(secure_port=listener.port), context).bind()
+
+
+async def test_an_address_of_another_machine_is_told_in_one_line() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with pytest.raises(StartupError, match=r"^cannot listen on 192\.0\.2\.1 port 0: "):
+        Server(ListenConfig(bind_address="192.0.2.1", secure_port=0), context).bind()
+
+
+async def test_t122_stopping_finishes_running_requests_and_closes_idle_connections(pki: Certificates) -> None:
+    begun, finish = asyncio.Event(), asyncio.Event()
+
+    async def wait(call: Call) -> web.Response:
+        if call.info.path == "/slow":
+            begun.set()
+            await finish.wait()
+        return web.Response(text=(await call.http.read()).decode())
+
+    async with shell(pki, wait) as listener, listener.client(pki.admin) as client, listener.client(pki.admin) as idle:
+        async with idle.get("/quick") as response:
+            assert response.status == 200
+
+        async def body() -> AsyncIterator[bytes]:
+            yield b"first "
+            await finish.wait()
+            yield b"second"
+
+        slow = asyncio.create_task(client.post("/slow", data=body()))
+        await begun.wait()
+        stopping = asyncio.create_task(listener.server.stop(timeout_seconds=30))
+        with pytest.raises(ConnectionError):
+            await asyncio.open_connection("127.0.0.1", listener.port, ssl=listener.tls(pki.admin))
+        assert not stopping.done()
+        finish.set()
+        response = await slow
+        assert await response.text() == "first second"
+        assert response.headers["Connection"] == "close"
+        await stopping
+
+
+async def test_stopping_cuts_off_what_takes_too_long(pki: Certificates) -> None:
+    begun = asyncio.Event()
+
+    async def never(call: Call) -> web.Response:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with shell(pki, never) as listener, listener.client(pki.admin) as client:
+        hanging = asyncio.create_task(client.post("/"))
+        await begun.wait()
+        await listener.server.stop(timeout_seconds=0)
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await hanging
+
+
+def test_the_identity_of_a_key_pair_is_its_files(pki: Certificates, user: KeyPair) -> None:
+    for pair in (pki.authority, pki.serving, pki.admin, user):
+        assert pair.key_file.stat().st_mode & 0o777 == 0o600
