@@ -18,7 +18,7 @@ from apiserver.admission.chain import Chain
 from apiserver.auth.client_certificate import ClientCertificate
 from apiserver.auth.standalone import HealthForAll, PrivilegedGroup
 from apiserver.config import StartupError
-from apiserver.endpoints import create, delete, delete_collection, get, patch, scale, update, watch
+from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
 from apiserver.endpoints import version as version_endpoint
 from apiserver.endpoints.failure import respond_error
@@ -93,11 +93,15 @@ def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind]
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
     resources = tuple(ResourceStore(kind, store, limits=config.cache) for kind in served_kinds)
+    described = [resource.kind for resource in resources]
+    documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
     draining = asyncio.Event()
     deadlines = Deadlines(timeout_seconds=config.request_timeout_seconds)
     paths = {
         **_health(config, store, resources, draining),
         "/version": version_endpoint.make(version(DISTRIBUTION)),
+        **discovery.make(described),
+        **openapi.make(documents, described),
     }
     stages = Stages(
         authenticators=(ClientCertificate(),),

@@ -37,8 +37,8 @@ class WatchLimits:
     """What a watcher may cost."""
 
     buffer_bytes: int = 128 * 1024
-    """Unsent data of a connection above which it gets no further events until it has caught up. With one piece, or the events of one turn, on
-    top this bounds the memory of a watcher."""
+    """Unsent data of a connection above which it gets no further events until it has caught up. With one piece, or the events of one turn,
+    on top this bounds the memory of a watcher."""
     piece_bytes: int = 64 * 1024
     """Size of the pieces in which initial and missed events are sent."""
     stall_seconds: float = 60.0
