@@ -122,6 +122,7 @@ def _signals() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
 def _own_certificates(config: Config) -> Certificates:
     directory = config.data_dir / "pki"
     try:
+        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         return prepare_certificates(directory, _serving_names(config.listen.bind_address))
     except OSError as error:
         raise StartupError(f"cannot write to {directory}: {error.strerror}") from error
