@@ -14,7 +14,8 @@ import logging
 from aetcd import rpc
 
 from storage.errors import Compacted, StoreClosed, StoreError
-from storage.etcd.connection import COMPACT, TXN, Connection
+from storage.etcd.connection import Connection
+from storage.etcd.link import COMPACT, TXN
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The way to etcd: one channel to one member at a time, the next member when it fails, tokens, deadlines, errors.
+"""The way to etcd: one member at a time, the next one when it fails, tokens, deadlines, errors.
 
 Knows gRPC and how the revisions of this etcd are shown (`Epoch`), nothing of keys and values.
 
@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import grpc
@@ -22,19 +21,11 @@ from grpc.aio import AioRpcError
 from storage.errors import Compacted, StoreClosed, Unavailable, Unknown
 from storage.etcd.config import EtcdConfig
 from storage.etcd.failures import is_stale_token, store_error, text_of
+from storage.etcd.link import RANGE, Link, Metadata, has_progress_requests
 
 log = logging.getLogger(__name__)
 
-Metadata = tuple[tuple[str, str], ...]
-
-RANGE: Callable[[Link], Any] = attrgetter("range")
-TXN: Callable[[Link], Any] = attrgetter("txn")
-COMPACT: Callable[[Link], Any] = attrgetter("compact")
-STATUS: Callable[[Link], Any] = attrgetter("status")
-
 _ROUND_PAUSE_SECONDS = 0.25
-# Before these, etcd could send a progress notice ahead of the events that it covers: https://github.com/etcd-io/etcd/issues/15220
-_PROGRESS_SINCE = {(3, 4): 31, (3, 5): 13}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +40,6 @@ class Epoch:
     record: bytes
     offset: int
     floor: int
-
-
-class Link:
-    """A channel to one member, and the calls over it. `metadata` carries the token, if any."""
-
-    def __init__(self, index: int, config: EtcdConfig) -> None:
-        self.index = index
-        self.endpoint = config.endpoints[index]
-        self.metadata: Metadata = ()
-        self.progress_requests = False
-        scheme, _, address = self.endpoint.partition("://")
-        target, options = address.rstrip("/"), _channel_options(config)
-        if scheme == "https":
-            self._channel = grpc.aio.secure_channel(target, _credentials(config), options)
-        else:
-            self._channel = grpc.aio.insecure_channel(target, options)
-        kv = rpc.KVStub(self._channel)
-        self.range, self.txn, self.compact = kv.Range, kv.Txn, kv.Compact
-        self.status = rpc.MaintenanceStub(self._channel).Status
-        self.authenticate = rpc.AuthStub(self._channel).Authenticate
-        self.watch = rpc.WatchStub(self._channel).Watch
-
-    async def close(self, grace_seconds: float | None = None) -> None:
-        """Close the channel; let calls under way end for so long."""
-        await self._channel.close(grace_seconds)
 
 
 class Connection:
@@ -271,7 +237,7 @@ class Connection:
             self._begin_epoch(cluster_id, record)
         self.highest_revision = max(self.highest_revision, revision)
         try:
-            link.progress_requests = _has_progress_requests((await link.status(rpc.StatusRequest(), metadata=link.metadata)).version)
+            link.progress_requests = has_progress_requests((await link.status(rpc.StatusRequest(), metadata=link.metadata)).version)
         except AioRpcError as error:
             if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
                 raise
@@ -304,35 +270,3 @@ class Connection:
         task = asyncio.create_task(link.close(self.config.request_timeout_seconds))
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
-
-
-def _has_progress_requests(version: str) -> bool:
-    numbers = [int(part) if part.isdigit() else 0 for part in version.split("-")[0].split(".")]
-    major, minor, patch = (*numbers, 0, 0, 0)[:3]
-    return (major, minor) > (3, 5) or patch >= _PROGRESS_SINCE.get((major, minor), 1 << 30)
-
-
-def _credentials(config: EtcdConfig) -> Any:
-    return grpc.ssl_channel_credentials(
-        root_certificates=None if config.ca_file is None else config.ca_file.read_bytes(),
-        private_key=None if config.key_file is None else config.key_file.read_bytes(),
-        certificate_chain=None if config.cert_file is None else config.cert_file.read_bytes(),
-    )
-
-
-def _channel_options(config: EtcdConfig) -> list[tuple[str, int]]:
-    return [
-        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
-        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
-        # A ping under way already, and in grpc 1.85 every one, has this limit instead, which is a minute if nobody sets it.
-        ("grpc.http2.ping_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.max_receive_message_length", -1),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 1000),
-        # A new channel must try at once, not wait for the back-off of the one before.
-        ("grpc.use_local_subchannel_pool", 1),
-        ("grpc.enable_http_proxy", 0),
-        ("grpc.enable_retries", 0),
-    ]

@@ -15,7 +15,8 @@ from aetcd import rpc
 from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed
 from storage.etcd.compactor import Compactor
 from storage.etcd.config import EtcdConfig
-from storage.etcd.connection import COMPACT, RANGE, STATUS, TXN, Connection
+from storage.etcd.connection import Connection
+from storage.etcd.link import COMPACT, RANGE, STATUS, TXN
 from storage.etcd.watch import Watches
 from storage.keys import prefix_end
 from storage.store import KeyValue, Page, WatchBatch

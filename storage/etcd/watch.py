@@ -20,8 +20,9 @@ from grpc import StatusCode
 from grpc.aio import EOF, AioRpcError
 
 from storage.errors import Compacted, StoreClosed, Unavailable
-from storage.etcd.connection import Connection, Epoch, Link
+from storage.etcd.connection import Connection, Epoch
 from storage.etcd.failures import is_stale_token, text_of
+from storage.etcd.link import Link
 from storage.keys import prefix_end
 from storage.store import Event, KeyValue, Progress, WatchBatch
 

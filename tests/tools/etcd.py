@@ -75,6 +75,7 @@ class Etcd:
     def pause(self) -> None:
         """Have it fall silent: connections stay open, nothing is answered."""
         os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)  # until all its threads have stopped
 
     def resume(self) -> None:
         """End `pause`."""

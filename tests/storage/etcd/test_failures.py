@@ -23,6 +23,7 @@ from storage.errors import (
 )
 from storage.etcd import EtcdConfig
 from storage.etcd.failures import is_stale_token, store_error, text_of
+from storage.etcd.link import has_progress_requests
 from tests.storage.etcd.conftest import OpenStore
 from tests.tools.etcd import Etcd
 
@@ -86,6 +87,23 @@ def test_a_refused_permission_is_no_stale_token() -> None:
 def test_a_configuration_that_cannot_work_is_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         EtcdConfig(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("version", "has"),
+    [
+        ("3.4.30", False),
+        ("3.4.31", True),
+        ("3.5.12", False),
+        ("3.5.13", True),
+        ("3.6.0-rc.0", True),
+        ("3.7.3", True),
+        ("3.3.27", False),
+        ("", False),
+    ],
+)
+def test_progress_requests_are_trusted_from_the_versions_that_keep_them_in_order(version: str, has: bool) -> None:
+    assert has_progress_requests(version) is has
 
 
 def test_the_password_is_not_shown() -> None:

@@ -133,7 +133,7 @@ async def test_a_member_that_falls_silent_is_left_for_another(make_etcd: Callabl
 async def test_an_etcd_without_progress_requests_tells_its_progress_by_itself(
     make_etcd: Callable[..., Etcd], open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.etcd.connection._PROGRESS_SINCE", {(3, 7): 1000})
+    monkeypatch.setattr("storage.etcd.link._PROGRESS_SINCE", {(3, 7): 1000})
     etcd = make_etcd(flags=("--watch-progress-notify-interval=100ms",))
     etcd.start()
     store = open_store(etcd)
