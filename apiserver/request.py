@@ -107,7 +107,7 @@ def parse_request(method: str, target: str) -> RequestInfo:
     parts = path.strip("/").split("/")
     prefix = parts[0]
     consumed = 2 if prefix == "apis" else 1
-    if prefix not in _API_PREFIXES or len(parts) < consumed + 2:
+    if prefix not in _API_PREFIXES or len(parts) < consumed + 2 or path.startswith("//"):
         return RequestInfo(path, method, method.lower(), query=query)
     group = parts[1] if prefix == "apis" else ""
     version = parts[consumed]

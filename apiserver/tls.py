@@ -54,8 +54,8 @@ def _load_serving(context: ssl.SSLContext, certificate_file: Path, key_file: Pat
     try:
         context.load_cert_chain(certificate_file, key_file, password=no_passphrase)
     except ssl.SSLError as error:
-        reason = (error.reason or str(error)).replace("_", " ").lower()
-        raise CertificateError(f"{certificate_file} and {key_file} are not a certificate and its key: {reason}") from error
+        reason = f": {error.reason.replace('_', ' ').lower()}" if error.reason else ""
+        raise CertificateError(f"{certificate_file} and {key_file} are not a certificate and its key in PEM{reason}") from error
 
 
 def _load_authorities(file: Path) -> list[x509.Certificate]:

@@ -21,6 +21,9 @@ def respond_error(call: Call, error: APIError) -> web.StreamResponse:
     except APIError:
         form = PLAIN
     response = respond_value(call, form, error.to_status(), code=error.code)
-    if error.retry_after_seconds is not None and error.code in (429, 500, 503, 504):
+    if error.retry_after_seconds:
         response.headers["Retry-After"] = str(error.retry_after_seconds)
+    if error.code == 403:
+        # It repeats text of the client's, in a response that browsers must not take for a page.
+        response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from apiserver.request import Call, Filter, Handler
 
 _PROBLEM = "request did not complete within the allotted timeout"
-_DURATION = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_PIECE = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_DURATION = re.compile(f"(?:{_PIECE})+", re.ASCII)
 _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -105,11 +106,10 @@ def parse_duration_seconds(text: str) -> float:
     Raises:
         APIError: 400, with Go's words, for anything else.
     """
-    body = text.lstrip("+-")[:64]
+    body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return 0.0
-    pieces = re.findall(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", body) if _DURATION.match(body) else []
-    if not pieces or "".join(number + unit for number, unit in pieces) != body:
+    if len(body) > 64 or not _DURATION.fullmatch(body):
         raise errors.bad_request(f'invalid timeout specified in the request URL - time: invalid duration "{text}"')
-    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in pieces)
+    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in re.findall(_PIECE, body))
     return -seconds if text.startswith("-") else seconds
