@@ -128,8 +128,12 @@ def check_type_meta(value: Any, body: bytes) -> None:
         if value.get("kind"):
             return
     elif value is not None:
-        raise _no_type(f"json: cannot unmarshal {go_type_of(value)} into Go value of type {_TYPE_META_STRUCT}")
+        raise _not_an_object(value)
     raise BodyError(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
+
+
+def _not_an_object(value: Any) -> BodyError:
+    return _no_type(f"json: cannot unmarshal {go_type_of(value)} into Go value of type {_TYPE_META_STRUCT}")
 
 
 def _no_type(problem: str) -> BodyError:
@@ -199,6 +203,8 @@ async def read_delete_options(call: Call) -> DeleteOptions:
         return delete_options(call.info.query)
     try:
         value, _ = decode(body, format_of(call), strict=False)
+        if value is not None and value.__class__ is not dict:
+            raise _not_an_object(value)
     except BodyError as error:
         raise errors.bad_request(str(error)) from error
     return delete_options_from_body(value)

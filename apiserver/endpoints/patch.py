@@ -15,9 +15,9 @@ from apiserver.apply import json_patch, merge_patch
 from apiserver.endpoints.body import BodyError, check_type_meta, decode, go_type_of, read_body, strict_problem, unknown_fields
 from apiserver.endpoints.negotiation import negotiate, respond_object
 from apiserver.meta import errors
+from apiserver.meta.field_errors import invalid
 from apiserver.meta.options import patch_options
 from apiserver.registry.write import Write
-from openapi.gotext import quote
 from openapi.normalize import MetadataTypeError
 
 if TYPE_CHECKING:
@@ -101,12 +101,14 @@ class PatchBody:
         Raises:
             APIError: 400 for what is no patch, 413 for too many operations, 422 for one that cannot be applied or leads to nonsense.
         """
-        value = self._applied(current())
         report: list[str] = []
         try:
+            value = self._applied(current())
             if value.__class__ is not dict:
                 check_type_meta(value, b"")
             read(value, report)
+        except RecursionError as error:
+            raise errors.bad_request("error decoding patch: exceeded max depth") from error
         except (BodyError, MetadataTypeError) as error:
             raise self._leads_to_nonsense(current, str(error)) from error
         if self._field_validation == "Ignore":
@@ -151,7 +153,7 @@ class PatchBody:
 
     def _leads_to_nonsense(self, current: Callable[[], dict[str, Any]], problem: str) -> errors.APIError:
         patched = orjson.dumps(self._applied(current()), option=orjson.OPT_SORT_KEYS).decode()
-        return errors.invalid("", "", "", [errors.Cause("FieldValueInvalid", f"Invalid value: {quote(patched)}: {problem}", "patch")])
+        return errors.invalid("", "", "", [invalid("patch", patched, problem).to_cause()])
 
 
 def _operations(patch: Any) -> list[dict[str, Any] | None]:

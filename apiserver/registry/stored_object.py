@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from apiserver.meta import json_codec
 from storage.errors import Corrupted
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class ObjectCodec:
         """The members after metadata as they will stand in the object; compare with `StoredObject.content`."""
         # Top-level keys of a served kind all sort behind "metadata"; the schema's pruning has removed any other.
         content = {key: member for key, member in value.items() if key not in _TYPE_AND_METADATA}
-        return b"," + orjson.dumps(content, option=orjson.OPT_SORT_KEYS)[1:] if content else b"}"
+        return b"," + _dumps(content)[1:] if content else b"}"
 
     def encode(self, value: Mapping[str, Any], *, content: bytes | None = None) -> EncodedObject:
         """Bring an object (with name and uid) into stored form; `content` saves encoding again what `encode_content` made.
@@ -179,7 +180,7 @@ class ObjectCodec:
         metadata = value["metadata"]
         if "resourceVersion" in metadata:
             metadata = {key: member for key, member in metadata.items() if key != "resourceVersion"}
-        encoded_metadata = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS)
+        encoded_metadata = _dumps(metadata)
         if content is None:
             content = self.encode_content(value)
         start = len(self._head)
@@ -215,6 +216,13 @@ class ObjectCodec:
             if member is not None:
                 fields[name] = str(member).lower() if isinstance(member, bool) else str(member)
         return fields
+
+
+def _dumps(value: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # nested deeper than orjson writes, though it reads it
+        return json_codec.encode(value)[:-1]
 
 
 _TYPE_AND_METADATA = frozenset({"apiVersion", "kind", "metadata"})
