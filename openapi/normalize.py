@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final, Protocol
 
-from openapi.object_meta import MetadataTypeError, Unknown, normalize_metadata
+from openapi.object_meta import MOST_UNKNOWN, MetadataTypeError, Unknown, normalize_metadata
 from openapi.structural import ABSENT, JSON, Schema
 
 __all__ = ["MetadataTypeError", "Normalize", "compile"]
@@ -29,7 +30,8 @@ class Normalize(Protocol):
     def __call__(self, value: dict[str, Any], *, report: list[str] | None = None) -> None:
         """Prune unknown fields, drop nulls where none may be, fill defaults, print integral floats as integers, tidy metadata. In place.
 
-        `report` receives the paths of what was unknown, those in metadata first, else sorted, as in `spec.env[1].nmae`.
+        `report` receives the paths of what was unknown, those in metadata first, else sorted, as in `spec.env[1].nmae`: all of
+        them, or about MOST_UNKNOWN if there are more.
 
         Raises:
             MetadataTypeError: metadata has a member of the wrong type; the text is upstream's. The value may be half done then.
@@ -125,7 +127,8 @@ def _object_walk(schema: Schema, *, root: bool = False) -> _Walk:
                     unknown = []
                 if gone is None:
                     gone = []
-                unknown.append([key])
+                if len(unknown) < MOST_UNKNOWN:
+                    unknown.append([key])
                 gone.append(key)
                 continue
             if kind is str or kind is int or kind is bool:
@@ -151,7 +154,7 @@ def _object_walk(schema: Schema, *, root: bool = False) -> _Walk:
                     path.append(key)
                 if unknown is None:
                     unknown = inner
-                else:
+                elif len(unknown) < MOST_UNKNOWN:
                     unknown.extend(inner)
         if gone is not None:
             for key in gone:
@@ -196,7 +199,7 @@ def _list_walk(schema: Schema) -> _Walk:
                     path.append(f"[{index}]")
                 if unknown is None:
                     unknown = inner
-                else:
+                elif len(unknown) < MOST_UNKNOWN:
                     unknown.extend(inner)
         return unknown
 
@@ -204,7 +207,7 @@ def _list_walk(schema: Schema) -> _Walk:
 
 
 def _remove_all(value: dict[str, Any]) -> Unknown | None:
-    unknown = [[key] for key in value]
+    unknown = [[key] for key in islice(value, MOST_UNKNOWN)]
     value.clear()
     return unknown or None
 
@@ -217,7 +220,7 @@ def _strip_list(value: list[Any]) -> Unknown | None:
         items, outer = pending.pop()
         for index, item in enumerate(items):
             if item.__class__ is dict:
-                unknown.extend([key, f"[{index}]", *outer] for key in item)
+                unknown.extend([key, f"[{index}]", *outer] for key in islice(item, max(0, MOST_UNKNOWN - len(unknown))))
                 item.clear()
             elif item.__class__ is list:
                 pending.append((item, [f"[{index}]", *outer]))

@@ -16,6 +16,9 @@ from openapi.structural import JSON
 Unknown = list[list[str]]
 """Paths of unknown fields, each as segments from the innermost outwards, so that nobody builds a path until there is one to report."""
 
+MOST_UNKNOWN: Final = 1000
+"""About how many unknown fields are reported: all are removed, but a body can hold a million of them."""
+
 
 class MetadataTypeError(ValueError):
     """Metadata whose type is wrong: the whole text is Go's, and belongs into a 400."""
@@ -177,7 +180,8 @@ def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
                 kept, inner = _list_of(item, _LISTS[key], key)
                 unknown.extend([*path, key] for path in inner)
             else:
-                unknown.append([key])
+                if len(unknown) < MOST_UNKNOWN:
+                    unknown.append([key])
                 gone.append(key)
                 continue
         except MetadataTypeError as error:
@@ -197,7 +201,8 @@ def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
 def _list_of(value: JSON, struct: str, path: str) -> tuple[JSON, Unknown]:
     if value.__class__ is not list:
         raise _mismatch(value, "ObjectMeta", path, f"[]v1.{struct}")
-    members, unknown = _STRUCTS[struct], []
+    members = _STRUCTS[struct]
+    unknown: Unknown = []
     for index, entry in enumerate(value):
         if entry is None:
             entry = value[index] = {}
@@ -206,7 +211,8 @@ def _list_of(value: JSON, struct: str, path: str) -> tuple[JSON, Unknown]:
         for key in sorted(entry):
             item, read = entry[key], members.get(key)
             if read is None:
-                unknown.append([key, f"[{index}]"])
+                if len(unknown) < MOST_UNKNOWN:
+                    unknown.append([key, f"[{index}]"])
                 kept = None
             else:
                 kept = None if item is None else read(item, struct, f"{path}.{key}")

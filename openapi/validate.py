@@ -23,6 +23,8 @@ _GO_FORMATS: Final = {int: "int64", float: "float64"}
 _CLASSES: Final = {"object": dict, "array": list, "string": str, "integer": int, "number": float, "boolean": bool}
 _INT_RANGES: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
 _EXACT_FLOAT: Final = 2.0**53 - 1
+_MOST_PROBLEMS: Final = 100
+"""What is told of one list or map; a body of 3 MiB could otherwise hold a million mistakes, and each costs as much to tell."""
 
 
 class _Key(str):
@@ -72,7 +74,7 @@ class Validate(Protocol):
 
         `old` is the value that it replaces: unchanged parts are not reported. The same object in both (`is`) costs nothing. `at` is
         the path of the value in the whole object (`status`, for the status subresource): upstream's texts do not mention it, its fields do.
-        Never raises for any JSON value.
+        Of one list or map about a hundred mistakes are told. Never raises for any JSON value.
         """
 
 
@@ -363,6 +365,8 @@ def _items_rule(schema: Schema, items: Schema) -> _Check:
                     problems = found
                 else:
                     problems.extend(found)
+                if len(problems) >= _MOST_PROBLEMS:
+                    break
         return problems
 
     return rule
@@ -409,6 +413,8 @@ def _repeated(values: list[Any]) -> list[int]:
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:
             repeated.append(index)
+            if len(repeated) == _MOST_PROBLEMS:
+                break
     return repeated
 
 
@@ -487,6 +493,8 @@ def _values_rule(schema: Schema, values: Schema) -> _Check:
                 for problem in found:
                     problem.path.append(_Key(key))
                 problems.extend(found)
+                if len(problems) >= _MOST_PROBLEMS:
+                    break
         return problems or None
 
     return rule

@@ -7,7 +7,8 @@ Source: https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/api/validati
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from apiserver.meta import field_errors
@@ -21,6 +22,8 @@ NameCheck = Callable[[str], list[str]]
 ANNOTATIONS_LIMIT_BYTES: Final = 256 * 1024
 FIELD_MANAGER_LIMIT_BYTES: Final = 128
 _SUBRESOURCE_LIMIT_BYTES: Final = 256
+_MOST_ERRORS: Final = 100
+"""What is told of one map or list; a body of 3 MiB could otherwise ask for an answer of 100."""
 _IMMUTABLE: Final = "field is immutable"
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -223,15 +226,19 @@ def _common_errors(metadata: Metadata, *, new: bool) -> list[FieldError]:
 
 def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """What is wrong with labels; all errors are told at the path of the map."""
-    found: list[FieldError] = []
+    return list(islice(_each_label_error(labels, path), _MOST_ERRORS))
+
+
+def _each_label_error(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
     for key, value in labels.items():
-        found.extend(invalid(path, key, text) for text in label_key_errors(key))
-        found.extend(invalid(path, value, text) for text in label_value_errors(value))
-    return found
+        for text in label_key_errors(key):
+            yield invalid(path, key, text)
+        for text in label_value_errors(value):
+            yield invalid(path, value, text)
 
 
 def _annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    found = [invalid(path, key, text) for key in annotations for text in label_key_errors(key.lower())]
+    found = list(islice((invalid(path, key, text) for key in annotations for text in label_key_errors(key.lower())), _MOST_ERRORS))
     if sum(map(_size, annotations)) + sum(map(_size, annotations.values())) > ANNOTATIONS_LIMIT_BYTES:
         found.append(too_long(path, "", ANNOTATIONS_LIMIT_BYTES))
     return found
@@ -241,6 +248,8 @@ def _owner_errors(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldE
     found: list[FieldError] = []
     controller = ""
     for index, owner in enumerate(owners):
+        if len(found) >= _MOST_ERRORS:
+            break
         at = f"{path}[{index}]"
         api_version, kind, name = owner["apiVersion"], owner["kind"], owner["name"]
         if not api_version:
@@ -265,7 +274,8 @@ def _owner_struct(owner: Mapping[str, Any]) -> Struct:
 
 
 def _finalizer_errors(finalizers: Sequence[str], path: str) -> list[FieldError]:
-    found = [invalid(path, finalizer, text) for finalizer in finalizers for text in label_key_errors(finalizer)]
+    wrong = (invalid(path, finalizer, text) for finalizer in finalizers for text in label_key_errors(finalizer))
+    found = list(islice(wrong, _MOST_ERRORS))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         found.append(invalid(path, list(finalizers), "finalizer orphan and foregroundDeletion cannot be both set"))
     return found
@@ -287,6 +297,8 @@ def finalizer_warnings(finalizer: str, path: str = "metadata.finalizers") -> lis
 def _managed_fields_errors(entries: Sequence[Mapping[str, Any]], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for index, entry in enumerate(entries):
+        if len(found) >= _MOST_ERRORS:
+            break
         at = f"{path}[{index}]"
         operation = entry.get("operation", "")
         if not operation:

@@ -179,6 +179,11 @@ def test_an_immutable_value_may_not_change_once_it_is_set(new: dict[str, Any]) -
     assert told(thing(fixed={"x": "a"}), thing(fixed={"x": "a"})) == []
 
 
+def test_about_a_hundred_mistakes_of_one_list_or_map_are_told() -> None:
+    many = thing(words=[1] * 100_000, labels={str(number): 1 for number in range(100_000)}, few=["a", "a"] * 50_000)
+    assert 200 <= len(VALIDATE(many)) <= 303
+
+
 class Untouchable(dict[str, Any]):
     def items(self) -> Any:
         raise AssertionError("an identical subtree was walked")
