@@ -18,10 +18,10 @@ class SqliteConfig:
     """How many writes may wait for the disk; one more is `Overloaded`. About a quarter of a second of work."""
 
     group_writes: int = 256
-    """How many writes share a commit at most, so that the first of them does not wait for ever for the others."""
+    """A group that has so many is committed without looking for more, so that the first does not wait for ever for the others."""
 
-    checkpoint_pages: int = 4000
-    """Pages (of 4 KiB) in the write-ahead log before they are copied into the database: 16 MiB, so that a busy page is copied once."""
+    checkpoint_pages: int = 2000
+    """Pages (of 8 KiB) in the write-ahead log before they are copied into the database: 16 MiB, so that a busy page is copied once."""
 
     compaction_rows: int = 500
     """Revisions that one step of compaction looks at; writes go between the steps. Some milliseconds."""

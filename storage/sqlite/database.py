@@ -19,6 +19,9 @@ from storage.store import EMPTY_REVISION
 OLDEST_SQLITE = (3, 51, 3)
 """Before it a checkpoint at the moment of a write could corrupt the file. Source: https://www.sqlite.org/wal.html#walresetbug"""
 
+PAGE_BYTES = 8192
+"""Of a new file. Objects of 2 to 3 KB fill two thirds of SQLite's usual 4 KiB; in 8 KiB they take a third less disk, at the same speed."""
+
 APPLICATION_ID = 0x636C726B
 FORMAT = 1
 
@@ -79,6 +82,7 @@ def open_writer(path: Path, *, busy_seconds: float) -> apsw.Connection:
     try:
         connection.set_busy_timeout(round(busy_seconds * 1000))
         _check_format(connection, path)
+        connection.pragma("page_size", PAGE_BYTES)
         _set(connection, "journal_mode", "wal", "wal")
         _set(connection, "synchronous", "FULL", 2)
         _set(connection, "fullfsync", 1, 1)

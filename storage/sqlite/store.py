@@ -231,7 +231,7 @@ class SqliteStore:
         for write, outcome in zip(writes, group.outcomes, strict=True):
             _settle(write.future, outcome)
         target = self._window.advance(group.revision, time.monotonic())
-        if target is not None:
+        if target is not None and not self._loading:
             self._writer.compact(target, done=_ignore)
 
     def failed(self, error: StoreError) -> None:

@@ -327,4 +327,3 @@ class Writer:
         if self._wal_pages >= self._config.checkpoint_pages and self._failure is None and not self._connection.in_transaction:
             self._wal_pages = 0
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-

@@ -104,7 +104,7 @@ async def test_exact_listings_while_compacting_are_whole_or_refused(store: Store
     writing = True
 
     async def write() -> None:
-        for count in range(150):
+        for count in range(100):
             n = count % 5
             current[n] = await store.update(current[n].key, b"%d" % count, expected_revision=current[n].revision)
             history[current[n].revision] = [*current]

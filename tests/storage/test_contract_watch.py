@@ -244,6 +244,7 @@ async def test_a_watch_across_repeated_compactions_is_whole(store: Store) -> Non
         # It is live before the first compaction: one that still catches up may be overtaken.
         await watch.until_revision(await churn(store, "ns/a", 1))
         reading = asyncio.create_task(watch.until_events(101))
+        await asyncio.sleep(0)
         for n in range(10):
             await store.compact(await churn(store, f"ns{n}/a", 10))
         events = await reading

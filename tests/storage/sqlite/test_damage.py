@@ -10,6 +10,7 @@ import pytest
 
 from storage.errors import Corrupted, KeyExists, Overloaded, StoreError, Unavailable, Unknown
 from storage.sqlite import SqliteConfig, SqliteStore
+from storage.sqlite.database import PAGE_BYTES
 from storage.store import KeyValue
 from tests.storage.following import PODS, following
 from tests.storage.sqlite.faults import disk
@@ -63,12 +64,12 @@ async def test_a_row_that_is_not_what_was_written_is_found(tmp_path: Path, chang
 async def test_damaged_pages_are_never_served(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = await SqliteStore.open(path)
-    written = {f"{PODS}ns1/{n:03}": b"%d " % n * 200 for n in range(100)}
+    written = {f"{PODS}ns1/{n:03}": b"%d " % n * 400 for n in range(100)}
     await asyncio.gather(*(store.create(key, value) for key, value in written.items()))
     await store.close()
     content = path.read_bytes()
-    for page in range(1, len(content) // 4096):
-        path.write_bytes(content[: page * 4096] + bytes(4096) + content[(page + 1) * 4096 :])
+    for page in range(1, len(content) // PAGE_BYTES):
+        path.write_bytes(content[: page * PAGE_BYTES] + bytes(PAGE_BYTES) + content[(page + 1) * PAGE_BYTES :])
         try:
             store = await SqliteStore.open(path)
         except StoreError:
