@@ -105,7 +105,7 @@ def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind]
     }
     stages = Stages(
         authenticators=(ClientCertificate(),),
-        authorizers=(HealthForAll(), PrivilegedGroup()),
+        authorizers=(PrivilegedGroup(), HealthForAll()),
         limits=config.limits,
         deadlines=deadlines,
         respond_error=respond_error,

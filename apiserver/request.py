@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -40,9 +41,9 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 class RequestInfo:
     """What a request asks for, found from its method, path and query alone.
 
-    `path` is percent-decoded. `verb` is one of get, list, watch, create, update, patch, delete, deletecollection for resources, the
-    lower-case method otherwise (empty for a method that no resource knows). For a list or watch with the field selector
-    `metadata.name=x`, `name` is `x`: whoever may read one object may list and watch it.
+    Nothing changes it: requests with the same address share it. `path` is percent-decoded. `verb` is one of get, list, watch, create,
+    update, patch, delete, deletecollection for resources, the lower-case method otherwise (empty for a method that no resource knows).
+    For a list or watch with the field selector `metadata.name=x`, `name` is `x`: whoever may read one object may list and watch it.
     """
 
     path: str
@@ -96,8 +97,13 @@ Filter = Callable[[Call, Handler], Awaitable[web.StreamResponse]]
 def parse_request(method: str, target: str) -> RequestInfo:
     """Find out what a request asks for. `target` is the request line's address: `/path?query` or the absolute form.
 
-    Never fails: what makes no sense as a resource is a path that nobody serves.
+    Never fails: what makes no sense as a resource is a path that nobody serves. Short addresses that were asked for lately are not taken
+    apart again.
     """
+    return _parse_again(method, target) if len(target) <= _REMEMBERED_CHARACTERS else _parse(method, target)
+
+
+def _parse(method: str, target: str) -> RequestInfo:
     path, _, query_text = target.partition("?")
     if not path.startswith("/"):
         path = _path_of_absolute_form(path)
@@ -145,6 +151,10 @@ def parse_request(method: str, target: str) -> RequestInfo:
         query,
         tuple(parts),
     )
+
+
+_REMEMBERED_CHARACTERS = 256
+_parse_again = lru_cache(maxsize=4096)(_parse)
 
 
 def is_true(values: list[str] | None) -> bool:
