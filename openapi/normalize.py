@@ -44,12 +44,14 @@ _Walk = Callable[[Any], Unknown | None]
 class _Node:
     """What a parent must know about a child: how to walk it, and what a null means there."""
 
-    __slots__ = ("default", "drops_null", "has_default", "on_dict", "on_list")
+    __slots__ = ("default", "drops_null", "has_default", "on_dict", "on_list", "takes_numbers")
 
     def __init__(self, schema: Schema | None) -> None:
         default = None if schema is None or schema.default is ABSENT else schema.default
         nullable = schema is None or schema.nullable
         self.has_default = default is not None
+        self.takes_numbers = schema is None or schema.type in ("integer", "number", "")
+        """Elsewhere a float stays one, so that the message about its type names the type that was sent."""
         self.drops_null = not nullable
         self.default: JSON = default
         if schema is None:
@@ -138,7 +140,8 @@ def _object_walk(schema: Schema, *, root: bool = False) -> _Walk:
             elif kind is list:
                 inner = node.on_list(item)
             elif kind is float:
-                value[key] = _integral(item)
+                if node.takes_numbers:
+                    value[key] = _integral(item)
                 continue
             else:
                 if node.drops_null:
@@ -190,7 +193,8 @@ def _list_walk(schema: Schema) -> _Walk:
                 inner = on_list(item)
             else:
                 if kind is float:
-                    value[index] = _integral(item)
+                    if node.takes_numbers:
+                        value[index] = _integral(item)
                 elif item is None and fills_null:
                     value[index] = node.fresh_default()
                 continue

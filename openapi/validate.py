@@ -90,7 +90,7 @@ def compile(schema: Schema) -> Validate:
         if value is old:
             return []
         problems = check(value, old)
-        if problems is None or (old is not ABSENT and _equal(value, old)):
+        if problems is None or (old is not ABSENT and _unchanged(schema, value, old)):
             return []
         if old is not ABSENT and any(problem.phase == 1 for problem in problems):
             before = check(old, ABSENT) or []
@@ -113,6 +113,26 @@ def _equal(one: JSON, other: JSON) -> bool:
     return bool(one == other)
 
 
+def _unchanged(schema: Schema, value: JSON, old: JSON) -> bool:
+    """Compare as ratcheting does: elements of a list map are matched by their key, in any order; without a key they count as new."""
+    if value.__class__ is dict and old.__class__ is dict:
+        if len(value) != len(old):
+            return False
+        for key, item in value.items():
+            child = schema.properties.get(key, schema.additional_properties)
+            if child is None or key not in old or not _unchanged(child, item, old[key]):
+                return False
+        return True
+    if value.__class__ is list and old.__class__ is list and schema.list_type == "map" and schema.items is not None:
+        before = _by_key(old, schema.list_map_keys)
+        for item in value:
+            key = _key_of(item, schema.list_map_keys)
+            if key is None or key not in before or not _unchanged(schema.items, item, before[key]):
+                return False
+        return len(value) == len(old)
+    return _equal(value, old)
+
+
 def _check_of(schema: Schema) -> _Check:
     rules: list[tuple[type, _Check]] = []
     if schema.int_or_string or schema.type in ("string", ""):
@@ -130,7 +150,7 @@ def _check_of(schema: Schema) -> _Check:
         if enum is not None:
             of_class.append(enum)
         by_class[class_] = of_class[0] if len(of_class) == 1 else _all_of(of_class) if of_class else None
-    type_problem = _type_rule(schema)
+    type_problems = _type_rule(schema)
     good = frozenset(_good_classes(schema))
 
     def check(value: JSON, old: JSON) -> list[_Problem] | None:
@@ -140,10 +160,10 @@ def _check_of(schema: Schema) -> _Check:
             return None if rule is None else rule(value, old)
         if value is None and schema.nullable:
             return None if enum is None else enum(value, old)
-        problem = type_problem(value)
+        problems = type_problems(value)
         rule = enum if value is None else by_class[class_]
         rest = None if rule is None else rule(value, old)
-        return rest if problem is None else [problem, *(rest or ())]
+        return [*problems, *(rest or ())] or None
 
     if good == {dict} or good == {list} or good == {str} or good == {int}:
         (only,) = good
@@ -187,22 +207,35 @@ def _effective_format(schema: Schema) -> str:
     return schema.format if schema.type in ("string", "") and schema.format and formats.check_of(schema.format) else ""
 
 
-def _type_rule(schema: Schema) -> Callable[[JSON], _Problem | None]:
+def _type_rule(schema: Schema) -> Callable[[JSON], list[_Problem]]:
     wanted = "integer,string" if schema.int_or_string else schema.type
     takes_integers = schema.int_or_string or schema.type == "integer"
     format_ = _effective_format(schema)
 
-    def problem(value: JSON) -> _Problem | None:
-        if not wanted:
-            return None
+    def problems(value: JSON) -> list[_Problem]:
         class_ = value.__class__
-        if class_ is float and takes_integers and value.is_integer() and abs(value) <= _EXACT_FLOAT:
-            return None
+        if not wanted or (class_ is float and takes_integers and value.is_integer() and abs(value) <= _EXACT_FLOAT):
+            return []
         if format_ and class_ not in (str, list) and value is not None:
-            return _type_problem(format_, _GO_FORMATS.get(class_, ""))
-        return _type_problem(wanted, _TYPE_NAMES[class_])
+            return [_type_problem(format_, _GO_FORMATS.get(class_, ""))]
+        problem = _type_problem(wanted, _TYPE_NAMES[class_])
+        if not schema.int_or_string or value is None:
+            return [problem]
+        # Such a field is written with `anyOf: [integer, string]` as well, which is judged besides.
+        neither = _Problem("invalid", "", '"{}" must validate at least one schema (anyOf)', pathless=True)
+        no_int64 = class_ is float and not _is_int64(value)
+        return [problem, neither, _type_problem("integer", _TYPE_NAMES[class_]), *([_out_of_range("")] if no_int64 else ())]
 
-    return problem
+    return problems
+
+
+def _is_int64(value: float) -> bool:
+    return -(2**63) <= value < 2**63 and value.is_integer()
+
+
+def _out_of_range(format_: str) -> _Problem:
+    said = f"with format {format_}" if format_ else "(default format)"
+    return _Problem("invalid", "", f"Checked value must be of type integer {said} in {{}}", pathless=True)
 
 
 def _type_problem(wanted: str, got: str) -> _Problem:
@@ -286,7 +319,6 @@ def _number_rules(schema: Schema) -> Iterable[_Check]:
     factor, high, low = schema.multiple_of, schema.maximum, schema.minimum
     if beyond is None and factor is None and high is None and low is None:
         return
-    said = f"with format {format_}" if format_ else "(default format)"
     simple_low = -beyond if beyond is not None else float("-inf")
     if low is not None:
         simple_low = max(simple_low, low if not schema.exclusive_minimum else float("inf"))
@@ -299,8 +331,7 @@ def _number_rules(schema: Schema) -> Iterable[_Check]:
             return None
         problems = []
         if beyond is not None and not (-beyond <= value < beyond and value == int(value)):
-            text = f"Checked value must be of type integer {said} in {{}}"
-            problems.append(_Problem("invalid", "", text, pathless=True))
+            problems.append(_out_of_range(format_))
         if factor is not None and (int_factor := int(factor) if value.__class__ is int else factor) and value % int_factor:
             problems.append(_Problem("invalid", value, f"{{}} in body should be a multiple of {gotext.number(int_factor)}"))
         for bound, sign, exclusive, words in (
@@ -358,7 +389,7 @@ def _items_rule(schema: Schema, items: Schema) -> _Check:
                 if item is previous:
                     continue
             found = check(item, previous)
-            if found is not None and not (previous is not ABSENT and _equal(item, previous)):
+            if found is not None and not (previous is not ABSENT and _unchanged(items, item, previous)):
                 for problem in found:
                     problem.path.append(index)
                 if problems is None:
@@ -489,7 +520,7 @@ def _values_rule(schema: Schema, values: Schema) -> _Check:
                 continue
             previous = before.get(key, ABSENT)
             found = None if item is previous else check(item, previous)
-            if found is not None and not (previous is not ABSENT and _equal(item, previous)):
+            if found is not None and not (previous is not ABSENT and _unchanged(values, item, previous)):
                 for problem in found:
                     problem.path.append(_Key(key))
                 problems.extend(found)
@@ -520,7 +551,7 @@ def _properties_rule(schema: Schema) -> _Check:
                 if item is previous:
                     continue
             found = check(item, previous)
-            if found is not None and not (previous is not ABSENT and _equal(item, previous)):
+            if found is not None and not (previous is not ABSENT and _unchanged(schema.properties[key], item, previous)):
                 for problem in found:
                     problem.path.append(key)
                 if wrong is None:

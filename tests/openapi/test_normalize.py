@@ -111,9 +111,14 @@ def test_two_objects_never_share_a_default() -> None:
     [(3.0, 3), (1e2, 100), (3.5, 3.5), (1e17, 1e17), (-2.0, -2), (9007199254740993, 9007199254740993), (True, True)],
 )
 def test_integral_floats_become_integers_t017(value: JSON, kept: JSON) -> None:
-    spec, _ = normalized_spec(warmPool=value, words=[value], raw={"deep": [{"x": value}]})
-    for found in (spec["warmPool"], spec["words"][0], spec["raw"]["deep"][0]["x"]):
+    spec, _ = normalized_spec(warmPool=value, ports={"a": value}, raw={"deep": [{"x": value}]})
+    for found in (spec["warmPool"], spec["ports"]["a"], spec["raw"]["deep"][0]["x"]):
         assert (found, type(found)) == (kept, type(kept))
+
+
+def test_a_float_where_none_belongs_stays_one_to_be_named() -> None:
+    spec, _ = normalized_spec(image=3.0, words=[3.0])
+    assert [type(found) for found in (spec["image"], spec["words"][0])] == [float, float]
 
 
 def test_preserved_objects_keep_what_is_unknown_but_not_inside_what_is_known() -> None:
