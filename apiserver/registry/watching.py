@@ -180,7 +180,7 @@ class Watches:
                 if watcher.group is None or watcher.position >= through:
                     continue
                 transport = watcher.transport
-                if watcher.headers_due or transport.get_write_buffer_size() > buffer_bytes or transport.is_closing():
+                if watcher.headers_due or transport.is_closing() or transport.get_write_buffer_size() > buffer_bytes:
                     watcher.fall_behind(segment.since)
                 else:
                     for pack in packs:
@@ -251,10 +251,11 @@ class Watches:
         except ConnectionResetError:
             pass
         finally:
-            outlet.transport.set_write_buffer_limits()
             watcher.leave()
             self._watchers.discard(watcher)
             self._drop_if_empty(watcher.home)
+            if not outlet.transport.is_closing():
+                outlet.transport.set_write_buffer_limits()
 
     def _group(self, selection: Selection, form: Form, chunked: bool) -> _Group:
         key = (selection, form, chunked)
@@ -409,7 +410,7 @@ class _Watcher:
             revision = await cache.fresh()
         elif revision == 0:
             revision = cache.revision
-        # Who asks in the old way, without a version and without the option, gets what exists too, but is not told where it ends.
+        # Who asks in the old way, without a version and without the option, gets what exists too.
         legacy = options.send_initial_events is None and options.resource_version in ("", "0")
         if not (options.send_initial_events or legacy):
             self.position = revision
@@ -426,7 +427,7 @@ class _Watcher:
             for block in snapshot.blocks(codec.prefix(selection.namespace)):
                 await self._send_added(block.entries if everything else [obj for obj in block.entries if selection.matches(obj)])
         self.position = snapshot.revision
-        if self._bookmarks and not legacy:
+        if self._bookmarks:
             self._send(self.home.frames.bookmark(snapshot.revision, initial_events_end=True, headers=self.headers_due))
 
     async def _send_added(self, objects: Sequence[StoredObject]) -> None:
@@ -550,7 +551,7 @@ class _Watcher:
         Raises:
             ConnectionResetError: the client has gone, or has not read for too long and has been cut.
         """
-        if self.transport.get_write_buffer_size():
+        if not self.transport.is_closing() and self.transport.get_write_buffer_size():
             try:
                 async with asyncio.timeout(self._limits.stall_seconds) as stall:
                     await self._drain()
