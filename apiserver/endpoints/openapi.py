@@ -20,6 +20,7 @@ from isal import igzip
 from apiserver.endpoints.negotiation import accepts_gzip, parse_accept, response_headers
 from apiserver.meta import errors
 from openapi import v2, v2_protobuf, v3
+from openapi.operations import discovery_operations
 
 if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
@@ -84,10 +85,10 @@ def _sizes(content: bytes) -> tuple[bytes, bytes]:
 
 def make(documents: Documents, kinds: Sequence[ResourceKind]) -> dict[str, Handler]:
     """The handlers of the documents by path."""
-    names = ["v2", _INDEX, f"{_INDEX}/apis"]
-    for kind in kinds:
-        names += (f"{_INDEX}/apis/{kind.group}", f"{_INDEX}/apis/{kind.group}/{kind.version}")
-    return {f"/openapi/{name}": _handler(documents, name) for name in dict.fromkeys(names)}
+    described = [operation.path.strip("/") for operation in discovery_operations(dict.fromkeys(kind.group for kind in kinds))]
+    described += [f"apis/{kind.group}/{kind.version}" for kind in kinds]
+    names = ["v2", _INDEX, *(f"{_INDEX}/{name}" for name in dict.fromkeys(described))]
+    return {f"/openapi/{name}": _handler(documents, name) for name in names}
 
 
 def _handler(documents: Documents, name: str) -> Handler:
