@@ -3,105 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Literal
 
 import click
 
-if TYPE_CHECKING:
-    from storage.etcd import EtcdConfig
+from apiserver.flags import FILE, OneLine, StoreFlags, run, store_options
+from apiserver.store_commands import store
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
-_FOLDER = click.Path(path_type=Path, file_okay=False)
 _OWN_KINDS = ("apiserver.kinds",)
-
-
-class _OneLine(click.ClickException):
-    """A failure, told in one line."""
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"clrk-apiserver: {self.format_message()}", err=True)
-
-
-@dataclass(slots=True)
-class StoreFlags:
-    """Which store is meant: filled in by the options that several commands share."""
-
-    data_dir: Path = Path(".clrk")
-    etcd_servers: str = ""
-    etcd_cafile: Path | None = None
-    etcd_certfile: Path | None = None
-    etcd_keyfile: Path | None = None
-    etcd_prefix: str = ""
-    etcd_user: str = ""
-    etcd_password_file: Path | None = None
-
-    def location(self) -> Path | EtcdConfig:
-        """Where `storage.open` finds the store. A password comes from a file or the environment: everybody can see a flag."""
-        if not self.etcd_servers:
-            return self.data_dir
-        from storage.etcd import EtcdConfig
-
-        try:
-            return EtcdConfig(
-                endpoints=tuple(part if "://" in part else f"http://{part}" for part in self.etcd_servers.split(",") if part),
-                prefix=self.etcd_prefix,
-                ca_file=self.etcd_cafile,
-                cert_file=self.etcd_certfile,
-                key_file=self.etcd_keyfile,
-                user=self.etcd_user or None,
-                password=self._password() if self.etcd_user else None,
-            )
-        except ValueError as error:
-            raise _OneLine(str(error)) from error
-
-    def _password(self) -> str | None:
-        if self.etcd_password_file is None:
-            return os.environ.get("CLRK_ETCD_PASSWORD")
-        try:
-            return self.etcd_password_file.read_text().rstrip("\r\n")
-        except OSError as error:
-            raise _OneLine(f"cannot read {self.etcd_password_file}: {error.strerror}") from error
-
-
-def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
-    assert option.name is not None
-    setattr(context.ensure_object(StoreFlags), option.name, value)
-
-
-def _store_option(flag: str, **settings: Any) -> Callable[[_Command], _Command]:
-    return click.option(flag, expose_value=False, callback=_remember, **settings)
-
-
-def _store_options(command: _Command) -> _Command:
-    """Add the options that say which store is meant; the command gets them as a StoreFlags."""
-    for option in reversed(
-        (
-            _store_option(
-                "--data-dir",
-                type=_FOLDER,
-                default=Path(".clrk"),
-                show_default=True,
-                help="Folder of the embedded store, the certificates and the kubeconfig.",
-            ),
-            _store_option("--etcd-servers", default="", metavar="URL,…", help="Use this etcd instead of the embedded store."),
-            _store_option("--etcd-cafile", type=_FILE, help="Authorities that may have signed etcd's certificates."),
-            _store_option("--etcd-certfile", type=_FILE, help="Client certificate for etcd."),
-            _store_option("--etcd-keyfile", type=_FILE, help="Key of the client certificate for etcd."),
-            _store_option("--etcd-prefix", default="", help="Put before every key, so that several servers can share an etcd."),
-            _store_option("--etcd-user", default="", envvar="CLRK_ETCD_USER", show_envvar=True, help="User for etcd's own authentication."),
-            _store_option("--etcd-password-file", type=_FILE, help="File with that user's password; or set CLRK_ETCD_PASSWORD."),
-        )
-    ):
-        command = option(command)
-    return click.pass_obj(command)  # type: ignore[return-value]
-
+_DISTRIBUTION = "clrk-apiserver"
 
 _KINDS = click.option(
     "--kinds",
@@ -120,12 +33,12 @@ def main() -> None:
 
 
 @main.command()
-@_store_options
+@store_options
 @click.option("--secure-port", type=click.IntRange(0, 65535), default=6443, show_default=True, help="Port for HTTPS; 0: any that is free.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 or :: for all of them.")
-@click.option("--tls-cert-file", type=_FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
-@click.option("--tls-private-key-file", type=_FILE, help="Key of the serving certificate.")
-@click.option("--client-ca-file", type=_FILE, help="Authorities whose client certificates are accepted, beside the server's own.")
+@click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
+@click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
+@click.option("--client-ca-file", type=FILE, help="Authorities whose client certificates are accepted, beside the server's own.")
 @_KINDS
 @click.option(
     "--shutdown-delay", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Go on accepting after the signal to stop."
@@ -149,7 +62,7 @@ def serve(
     from apiserver.serve import serve as serve_until_stopped
 
     _log_to_stderr(verbose)
-    store = flags.location()
+    location = flags.location()
     try:
         config = Config(
             data_dir=flags.data_dir,
@@ -160,9 +73,9 @@ def serve(
             shutdown_delay_seconds=shutdown_delay,
             access_log=access_log or "",
         )
-        _run(serve_until_stopped(config, store, ready=_say_ready))
+        run(serve_until_stopped(config, location, ready=_say_ready))
     except StartupError as error:
-        raise _OneLine(str(error)) from error
+        raise OneLine(str(error)) from error
 
 
 def _say_ready(address: str, kubeconfig: Path) -> None:
@@ -186,10 +99,27 @@ def _log_to_stderr(verbose: int) -> None:
     logger.setLevel(logging.INFO)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    import uvloop
+@main.command()
+@_KINDS
+@click.option("--format", "form", type=click.Choice(["v2", "v3"]), default="v2", show_default=True, help="OpenAPI 2.0, or 3.0 by path.")
+def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
+    """Print the OpenAPI document of the kinds, without a server."""
+    from apiserver.kinds import KindError, load
+    from openapi import v2, v3
 
-    uvloop.run(work)
+    try:
+        resources = [kind.published for kind in load(*_importable(kinds))]
+    except KindError as error:
+        raise OneLine(str(error)) from error
+    described = {"title": _DISTRIBUTION, "version": version(_DISTRIBUTION)}
+    if form == "v2":
+        click.echo(v2.document(resources, **described).content)
+        return
+    documents = v3.documents(resources, **described)
+    click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
+
+
+main.add_command(store)
 
 
 if __name__ == "__main__":

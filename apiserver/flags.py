@@ -1,0 +1,108 @@
+"""The flags that several commands share, and how a command fails: with one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from storage.etcd import EtcdConfig
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+class OneLine(click.ClickException):
+    """A failure, told in one line."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write it to standard error."""
+        click.echo(f"clrk-apiserver: {self.format_message()}", err=True)
+
+
+@dataclass(slots=True)
+class StoreFlags:
+    """Which store is meant: filled in by the options that several commands share."""
+
+    data_dir: Path = Path(".clrk")
+    etcd_servers: str = ""
+    etcd_cafile: Path | None = None
+    etcd_certfile: Path | None = None
+    etcd_keyfile: Path | None = None
+    etcd_prefix: str = ""
+    etcd_user: str = ""
+    etcd_password_file: Path | None = None
+
+    def location(self) -> Path | EtcdConfig:
+        """Where `storage.open` finds the store."""
+        return self.etcd() if self.etcd_servers else self.data_dir
+
+    def etcd(self) -> EtcdConfig:
+        """The etcd that the flags name."""
+        from storage.etcd import EtcdConfig
+
+        try:
+            return EtcdConfig(
+                endpoints=tuple(part if "://" in part else f"http://{part}" for part in self.etcd_servers.split(",") if part),
+                prefix=self.etcd_prefix,
+                ca_file=self.etcd_cafile,
+                cert_file=self.etcd_certfile,
+                key_file=self.etcd_keyfile,
+                user=self.etcd_user or None,
+                password=self._password() if self.etcd_user else None,
+            )
+        except ValueError as error:
+            raise OneLine(str(error)) from error
+
+    def _password(self) -> str | None:
+        # From a file or from the environment: everybody on the machine can see a flag.
+        if self.etcd_password_file is None:
+            return os.environ.get("CLRK_ETCD_PASSWORD")
+        try:
+            return self.etcd_password_file.read_text().rstrip("\r\n")
+        except OSError as error:
+            raise OneLine(f"cannot read {self.etcd_password_file}: {error.strerror}") from error
+
+
+def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
+    assert option.name is not None
+    setattr(context.ensure_object(StoreFlags), option.name, value)
+
+
+def _option(flag: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(flag, expose_value=False, callback=_remember, **settings)
+
+
+_OPTIONS = (
+    _option("--data-dir", type=_FOLDER, default=Path(".clrk"), show_default=True, help="Folder of the embedded store and the kubeconfig."),
+    _option("--etcd-servers", default="", metavar="URL,…", help="Use this etcd instead of the embedded store."),
+    _option("--etcd-cafile", type=FILE, help="Authorities that may have signed etcd's certificates."),
+    _option("--etcd-certfile", type=FILE, help="Client certificate for etcd."),
+    _option("--etcd-keyfile", type=FILE, help="Key of the client certificate for etcd."),
+    _option("--etcd-prefix", default="", help="Put before every key, so that several servers can share an etcd."),
+    _option("--etcd-user", default="", envvar="CLRK_ETCD_USER", show_envvar=True, help="User for etcd's own authentication."),
+    _option("--etcd-password-file", type=FILE, help="File with that user's password; or set CLRK_ETCD_PASSWORD."),
+)
+
+
+def store_options(command: Callable[Concatenate[StoreFlags, _Parameters], None]) -> Callable[_Parameters, None]:
+    """Add the options that say which store is meant; the command gets them as a StoreFlags."""
+    with_options: Callable[..., Any] = command
+    for option in reversed(_OPTIONS):
+        with_options = option(with_options)
+    return click.pass_obj(with_options)
+
+
+def run(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine to its end on a loop of its own."""
+    import uvloop
+
+    return uvloop.run(work)
