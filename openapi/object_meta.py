@@ -106,7 +106,8 @@ def _string_map(value: JSON, struct: str, path: str) -> JSON:
     for key, item in value.items():
         if item.__class__ is not str:
             if item is not None:
-                raise _mismatch(item, struct, path, "string")
+                first = min(key for key, item in value.items() if item is not None and item.__class__ is not str)
+                raise _mismatch(value[first], struct, path, "string")
             value[key] = ""
     return value or None
 

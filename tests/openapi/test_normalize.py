@@ -175,6 +175,7 @@ def test_null_metadata_is_removed() -> None:
         ({"name": 5}, "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"),
         ({"uid": []}, "json: cannot unmarshal array into Go struct field ObjectMeta.uid of type types.UID"),
         ({"labels": {"a": 1}}, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
+        ({"labels": {"b": 1, "a": []}}, "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type string"),
         ({"labels": []}, "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"),
         ({"finalizers": [True]}, "json: cannot unmarshal bool into Go struct field ObjectMeta.finalizers of type string"),
         ({"generation": "a"}, "json: cannot unmarshal string into Go struct field ObjectMeta.generation of type int64"),
