@@ -1,0 +1,105 @@
+"""Tables: paths, cells, ages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from apiserver.meta.resource import describe
+from apiserver.registry.forms import Form
+from apiserver.registry.jsonpath import JSONPath
+from apiserver.registry.stored_object import ObjectCodec, StoredObject
+from apiserver.registry.table import TableConvertor, human_duration
+from storage.store import KeyValue
+from tests.apiserver.gadgets import Gadget
+
+VALUE = {
+    "spec": {"a.b": 1, "list": [{"type": "Ready", "status": "True"}, {"type": "Old", "status": "False"}], "none": None},
+    "metadata": {"name": "n"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".metadata.name", ["n"]),
+        (r".spec.a\.b", [1]),
+        (".spec['a.b']", [1]),
+        (".spec.list[0].status", ["True"]),
+        (".spec.list[-1].type", ["Old"]),
+        (".spec.list[7].type", []),
+        (".spec.list[*].type", ["Ready", "Old"]),
+        ('.spec.list[?(@.type=="Ready")].status', ["True"]),
+        (".spec.list[?(@.type != 'Ready')].status", ["False"]),
+        (".spec.list[?(@.status)].type", ["Ready", "Old"]),
+        (".spec.none", [None]),
+        (".spec.missing.deeper", []),
+        (".metadata.name.deeper", []),
+    ],
+)
+def test_path_finds(path: str, found: list[Any]) -> None:
+    assert JSONPath(path).find(VALUE) == found
+
+
+@pytest.mark.parametrize("path", ["spec", ".spec[", ".spec..a", ".a[1:2]", ".a[?(@.b>1)]"])
+def test_path_that_is_not_understood_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="cannot read the JSONPath"):
+        JSONPath(path)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "<invalid>"),
+        (-1, "0s"),
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (125, "2m5s"),
+        (10 * 60 + 5, "10m"),
+        (179 * 60, "179m"),
+        (3 * 3600, "3h"),
+        (7 * 3600 + 120, "7h2m"),
+        (8 * 3600 + 120, "8h"),
+        (47 * 3600, "47h"),
+        (48 * 3600, "2d"),
+        (7 * 86400 + 3600, "7d1h"),
+        (400 * 86400, "400d"),
+        (730 * 86400, "2y"),
+        (3 * 365 * 86400 + 86400, "3y1d"),
+        (9 * 365 * 86400, "9y"),
+    ],
+)
+def test_age_is_written_as_kubernetes_writes_it(seconds: int, text: str) -> None:
+    assert human_duration(seconds) == text
+
+
+def stored(spec: dict[str, Any], *, created: str = "2026-01-01T00:00:00Z") -> StoredObject:
+    codec = ObjectCodec(describe(Gadget))
+    metadata = {"name": "g", "namespace": "ns1", "uid": "u", "creationTimestamp": created}
+    value = {"apiVersion": "example.dev/v1", "kind": "Gadget", "metadata": metadata, "spec": spec}
+    return codec.decode(KeyValue(codec.key("ns1", "g"), codec.encode(value).value, 7))
+
+
+@pytest.mark.parametrize(
+    ("spec", "cell"), [({"replicas": 3}, 3), ({}, None), ({"replicas": 2.0}, 2), ({"replicas": "3"}, None), ({"replicas": True}, None)]
+)
+def test_cell_has_the_type_of_its_column(spec: dict[str, Any], cell: int | None) -> None:
+    """T054."""
+    tables = TableConvertor(describe(Gadget))
+    row = orjson.loads(tables.row(stored(spec), Form(as_="Table", tables=tables), 1767225600.0 + 300))
+    assert row["cells"] == ["g", cell, "5m"]
+
+
+def test_age_grows_while_the_other_cells_are_kept() -> None:
+    tables = TableConvertor(describe(Gadget))
+    form, obj = Form(as_="Table", tables=tables), stored({"replicas": 1})
+    assert [orjson.loads(tables.row(obj, form, 1767225600.0 + age))["cells"][2] for age in (1, 61, 3600)] == ["1s", "61s", "60m"]
+
+
+def test_moment_that_is_none_is_no_age() -> None:
+    tables = TableConvertor(describe(Gadget))
+    row = orjson.loads(tables.row(stored({}, created="yesterday"), Form(as_="Table", tables=tables), 0.0))
+    assert row["cells"][2] == "<invalid>"
