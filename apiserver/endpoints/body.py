@@ -8,6 +8,7 @@ https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/runtime/serializer/j
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from apiserver.meta import errors, json_codec, yaml_codec
@@ -30,6 +31,7 @@ ACCEPTED: Final = ("application/json", "application/yaml", "application/vnd.kube
 Format = Literal["json", "yaml"]
 
 _FORMATS: Final[dict[str, Format]] = {"": "json", "application/json": "json", "application/yaml": "yaml"}
+_LONG_BYTES: Final[dict[Format, int]] = {"json": 256 * 1024, "yaml": 16 * 1024}
 _SUMMARY_CHARACTERS: Final = 30
 _GO_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _TYPE_META_STRUCT: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -51,17 +53,13 @@ async def read_body(call: Call, *, limit_bytes: int = LIMIT_BYTES) -> bytes:
         raise errors.request_entity_too_large(f"limit is {limit_bytes}")
     content = http.content
     chunk: bytes = await content.readany()
-    if announced is not None and len(chunk) == announced:
-        return chunk
     chunks, size = [chunk], len(chunk)
-    while chunk := await content.readany():
+    while size <= limit_bytes and not content.at_eof() and (chunk := await content.readany()):
         chunks.append(chunk)
         size += len(chunk)
-        if size > limit_bytes:
-            break
     if size > limit_bytes:
         raise errors.request_entity_too_large(f"limit is {limit_bytes}")
-    return b"".join(chunks)
+    return b"".join(chunks) if len(chunks) > 1 else chunks[0]
 
 
 def format_of(call: Call) -> Format:
@@ -147,12 +145,19 @@ class ObjectBody:
         self._kind = kind
         self._normalize = normalize
 
-    def decode(self, body: bytes, written: Format, field_validation: str, warnings: list[str]) -> dict[str, Any]:
+    async def decode(self, body: bytes, written: Format, field_validation: str, warnings: list[str]) -> dict[str, Any]:
         """Return the normalized object. Fields that are unknown or there twice go into `warnings`, or are refused, or neither.
+
+        What takes longer than some milliseconds is done in a thread.
 
         Raises:
             APIError: 400.
         """
+        if len(body) > _LONG_BYTES[written]:
+            return await asyncio.to_thread(self._decode, body, written, field_validation, warnings)
+        return self._decode(body, written, field_validation, warnings)
+
+    def _decode(self, body: bytes, written: Format, field_validation: str, warnings: list[str]) -> dict[str, Any]:
         kind, strict = self._kind, field_validation != "Ignore"
         try:
             value, twice = decode(body, written, strict=strict)

@@ -27,7 +27,7 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain) -> Hand
         written = format_of(call)
         body = await read_body(call)
         options = create_options(call.info.query)
-        value = bodies.decode(body, written, options.field_validation, call.warnings)
+        value = await bodies.decode(body, written, options.field_validation, call.warnings)
         namespace = call.info.namespace
         store.strategy.check_namespace(value, namespace)
         bound = admission.bind(call, store.kind, "CREATE", dry_run=options.dry_run)

@@ -28,7 +28,7 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
         form = negotiate(call, tables=tables)
         body = await read_body(call)
         options = update_options(call.info.query)
-        value = bodies.decode(body, format_of(call), options.field_validation, call.warnings)
+        value = await bodies.decode(body, format_of(call), options.field_validation, call.warnings)
         namespace, name = call.info.namespace, call.info.name
         store.strategy.check_identity(value, namespace, name)
         store.strategy.deduplicate_owners(value, call.warnings, after_admission=False)

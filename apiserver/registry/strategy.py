@@ -12,6 +12,8 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from apiserver.meta import errors
 from apiserver.meta.errors import APIError, Cause
 from apiserver.meta.field_errors import to_cause, to_causes
@@ -177,14 +179,15 @@ class Strategy:
         if content_changed and not type_causes:
             causes += map(to_cause, self._validate_content(value, old))
             causes += self._scale_causes(value, scaling.spec_causes, scaling.status_causes)
-        models = (self._model(value), self._model(old)) if content_changed and self._has_own_rules and not causes else None
-        if models is not None:
-            causes += to_causes(models[0].validate_object(models[1]))
+        model = self._model(value) if content_changed and self._has_own_rules and not causes else None
+        old_model = self._model(old) if model is not None else None
+        if model is not None:
+            causes += to_causes(model.validate_object(old_model))
         if causes:
             raise self._invalid(value, causes)
         _warn_of_finalizers(value, old, warnings)
-        if models is not None:
-            warnings.extend(models[0].warn(models[1]))
+        if model is not None:
+            warnings.extend(model.warn(old_model))
 
     def validate_status_update(self, value: dict[str, Any], old: dict[str, Any]) -> None:
         """Check the status that an object is to get; nothing else has changed.
@@ -219,8 +222,15 @@ class Strategy:
         paths = self._kind.scale
         return [cause for rule in rules for cause in rule(value, paths)] if paths is not None else []
 
-    def _model(self, value: dict[str, Any]) -> Resource:
-        return self._kind.model.model_validate(value)
+    def _model(self, value: dict[str, Any]) -> Resource | None:
+        """The instance that the kind's own rules look at; None for an object that its schema does not allow (any more).
+
+        Such an object was stored before the schema became stricter, and an update may leave the part that is wrong now as it is.
+        """
+        try:
+            return self._kind.model.model_validate(value)
+        except ValidationError:
+            return None
 
     def _invalid(self, value: dict[str, Any], causes: list[Cause]) -> APIError:
         group = value.get("apiVersion", "").rpartition("/")[0]

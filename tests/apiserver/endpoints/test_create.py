@@ -90,8 +90,8 @@ async def test_what_is_not_meant_for_this_address_is_refused(client: aiohttp.Cli
 
 async def test_what_a_saved_copy_says_of_its_past_is_overwritten(client: aiohttp.ClientSession) -> None:
     """T018"""
-    past = {"uid": "old", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7, "selfLink": "/x"}
-    deletion = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+    past: dict[str, Any] = {"uid": "old", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7, "selfLink": "/x"}
+    deletion: dict[str, Any] = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
     async with client.post(GADGETS, json={**gadget(**past, **deletion), "status": {"phase": "old"}}) as response:
         created = await response.json()
     metadata = created["metadata"]

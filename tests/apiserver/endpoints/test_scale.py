@@ -105,5 +105,5 @@ async def test_a_dry_run_scales_nothing(client: aiohttp.ClientSession, value: di
 async def test_what_is_not_there_has_no_scale(client: aiohttp.ClientSession) -> None:
     """T084"""
     for method, options in (("GET", {}), ("PUT", {"json": scale(1)}), ("PATCH", {"json": {}, "headers": MERGE})):
-        async with client.request(method, SCALE, **options) as response:  # type: ignore[arg-type]
+        async with client.request(method, SCALE, **options) as response:
             await assert_status(response, 404, "NotFound")

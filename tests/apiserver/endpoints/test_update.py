@@ -97,7 +97,7 @@ async def test_what_must_not_change_is_told(client: aiohttp.ClientSession, chang
 
 
 @pytest.mark.parametrize("metadata", [{}, {"resourceVersion": "5"}], ids=["without-version", "with-version"])
-async def test_a_put_does_not_create(client: aiohttp.ClientSession, metadata: dict[str, str]) -> None:
+async def test_a_put_does_not_create(client: aiohttp.ClientSession, metadata: dict[str, Any]) -> None:
     """T021"""
     async with client.put(X, json=gadget(**metadata)) as response:
         assert (await assert_status(response, 404, "NotFound"))["message"] == 'gadgets.example.dev "x" not found'

@@ -191,12 +191,13 @@ async def test_generation_counts_changes_of_the_desired_state_only(gadgets: Reso
         assert (marked.object()["metadata"]["generation"], gone) == (3, False)
 
 
-async def test_content_that_has_become_invalid_does_not_keep_metadata_from_changing(gadgets: ResourceStore, spied: SpiedStore) -> None:
+async def test_content_that_has_become_invalid_does_not_keep_the_rest_from_changing(gadgets: ResourceStore, spied: SpiedStore) -> None:
     created = await gadgets.create("ns1", gadget())
     old = created.value.replace(b'"replicas":1', b'"color":"pink","replicas":1')
     await gadgets.cache.update(created.key, old, expected_revision=created.revision)
     updated = await gadgets.update("ns1", "x", changing(lambda value: value["metadata"].update(labels={"a": "b"})))
     assert updated.labels == {"a": "b"}
+    assert (await gadgets.update("ns1", "x", scaled(4))).object()["spec"] == {"color": "pink", "replicas": 4}
     with pytest.raises(APIError, match="Unsupported value"):
         await gadgets.update("ns1", "x", changing(lambda value: value["spec"].update(color="mauve")))
 
