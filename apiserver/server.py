@@ -41,6 +41,7 @@ class Connection(web.RequestHandler):
         self.listener = listener
         self.peer = NO_PEER
         self.busy = False
+        self.reading: asyncio.Task[object] | None = None
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,6 +51,12 @@ class Connection(web.RequestHandler):
         address = transport.get_extra_info("peername")
         self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "")
         super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End a read, above all a watch, that nobody waits for any more. A write is finished: its client may ask what became of it."""
+        super().connection_lost(exc)
+        if self.reading is not None:
+            self.reading.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Parse, and refuse heads of requests that are too large as a whole: the parser bounds only each line and their number."""
@@ -137,11 +144,14 @@ class _Listener(web.Server):
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection: Any = request.protocol
         connection.busy = True
+        if request.method == "GET":
+            connection.reading = asyncio.current_task()
         self._busy += 1
         try:
             return await self._entry(request, connection.peer)
         finally:
             connection.busy = False
+            connection.reading = None
             self._busy -= 1
             if self.draining and not self._busy:
                 self.quiet.set()

@@ -266,3 +266,15 @@ async def test_closing_the_app_ends_every_watch_cleanly(server: Listening, clien
         assert server.app is not None
         server.app.end_watches()
         await events.end()
+
+
+async def test_watch_of_a_client_that_has_gone_costs_nothing(server: Listening, client: aiohttp.ClientSession) -> None:
+    """T071, T116: noticed at once, although nothing is written."""
+    start = await read(client, GADGETS)
+    assert server.app is not None
+    (watches,) = (watches for watches in server.app._watches if watches.store.kind.plural == "gadgets")
+    async with watching(client, resourceVersion=start["metadata"]["resourceVersion"]):
+        assert len(watches) == 1
+    async with asyncio.timeout(10):
+        while len(watches):
+            await read(client, GADGETS)

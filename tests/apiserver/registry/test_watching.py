@@ -36,10 +36,12 @@ class Pipe(asyncio.WriteTransport):
         self.largest = 0
         self.aborted = False
         self.arrived = asyncio.Event()
+        self.written = asyncio.Event()
         self._drained = asyncio.Event()
 
     def write(self, data: Any) -> None:
         self.unsent.append(bytes(data))
+        self.written.set()
         self.largest = max(self.largest, self.get_write_buffer_size())
         if not self.stuck:
             self.flush()
@@ -201,8 +203,7 @@ async def test_initial_events_wait_for_the_reader_and_what_changes_meanwhile_fol
             await here.put(f"g{number:03d}", note="x" * 300)
         slow = Pipe(stuck=True)
         here.watch(slow)
-        while not slow.unsent:
-            await asyncio.sleep(0)
+        await slow.written.wait()
         assert slow.largest < SMALL.buffer_bytes
         for number in range(5):
             await here.put(f"g{number:03d}", note="changed")
