@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
+from apiserver.meta import json_codec
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -56,14 +56,14 @@ def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
                 _remove(document, source)
                 _add(document, path, moved)
             else:
-                encoded = orjson.dumps(_get(document, source))
-                copied_bytes += len(encoded)
+                found = _get(document, source)
+                copied_bytes += len(json_codec.encode(found)) - 1
                 if copied_bytes > MAX_COPIED_BYTES:
                     raise PatchError(
                         f"Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, "
                         f"exceeding the limit {MAX_COPIED_BYTES}"
                     )
-                _add(document, path, orjson.loads(encoded))
+                _add(document, path, _copy(found))
     return document[0]
 
 

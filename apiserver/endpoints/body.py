@@ -110,8 +110,8 @@ def go_type_of(value: Any) -> str:
     return _GO_TYPES[value.__class__]
 
 
-def check_type_meta(value: Any, body: bytes) -> None:
-    """See that a value is an object that says of what kind it is; `body` is shown to the client when it does not.
+def check_type_meta(value: Any, body: bytes | None = None) -> None:
+    """See that a value is an object that says of what kind it is. When it does not, the client is shown `body`, else the value.
 
     Raises:
         BodyError: it does not.
@@ -127,7 +127,8 @@ def check_type_meta(value: Any, body: bytes) -> None:
             return
     elif value is not None:
         raise _not_an_object(value)
-    raise BodyError(f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
+    shown = json_codec.encode(value)[:-1] if body is None else body
+    raise BodyError(f"Object 'Kind' is missing in '{shown.decode(errors='replace')}'")
 
 
 def _not_an_object(value: Any) -> BodyError:

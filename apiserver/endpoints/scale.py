@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver.endpoints.body import BodyError, decode, format_of, go_type_of, read_body, strict_problem, unknown_fields
 from apiserver.endpoints.negotiation import negotiate, respond_value
-from apiserver.endpoints.patch import PatchBody, patch_type_of
+from apiserver.endpoints.patch_body import PatchBody, patch_type_of
 from apiserver.meta import errors
 from apiserver.meta.options import patch_options, update_options
 from apiserver.registry.scaling import NOT_SET, AccessorError, missing_replicas, scale_of, set_replicas
