@@ -124,8 +124,10 @@ class ListBytes:
     def _make(self, block: Block[StoredObject]) -> bytes:
         form = self._form
         if form.as_ == "Table" and form.tables is not None:
-            now = time.time()
-            items = [form.tables.row(obj, form, now) for obj in block.entries]
+            rows = form.tables.rows(block, form, separator=b"," if not form.pretty else b"\n", now=time.time())
+            if not form.pretty:
+                return rows
+            items = rows.split(b"\n")
         elif form.as_:
             items = [partial_bytes(obj, form.version) for obj in block.entries]
         else:

@@ -1,13 +1,12 @@
 """Tables: what `kubectl get` prints, as kube-apiserver makes them for custom resources.
 
-The cells of an object are made once and kept with it as bytes; only durations ("5m") are filled in for each answer. Knows no HTTP.
+The row of an object is made once and kept with it as bytes; only durations ("5m") are filled in for each answer. Knows no HTTP.
 Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/registry/customresource/tableconvertor/tableconvertor.go
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
     from apiserver.registry.forms import Form
     from apiserver.registry.stored_object import StoredObject
+    from storage.snapshot import Block
 
 NAME_DESCRIPTION = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request "
@@ -31,22 +31,31 @@ NAME_DESCRIPTION = (
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
 
 
+class Ages(dict[int, bytes]):
+    """Ages as cells at one moment, each written once: objects that were made together share theirs."""
+
+    def __init__(self, now: float) -> None:
+        super().__init__()
+        self._now = now
+
+    def __missing__(self, moment: int) -> bytes:
+        age = self[moment] = b'"%b"' % human_duration(self._now - moment).encode()
+        return age
+
+
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """The encoded cells of one object: fixed pieces, and between each two of them a moment whose age is filled in."""
+class Row:
+    """The encoded row of one object: fixed pieces, and between each two of them a moment (Unix seconds) whose age is filled in."""
 
     pieces: tuple[bytes, ...]
-    moments: tuple[float, ...]
+    moments: tuple[int, ...]
 
-    def at(self, now: float) -> bytes:
-        """The JSON list of cells as it reads at `now` (seconds since the epoch)."""
-        if not self.moments:
-            return self.pieces[0]
+    def parts(self, ages: Ages) -> list[bytes]:
+        """The pieces with the ages between them."""
         parts = [self.pieces[0]]
         for moment, piece in zip(self.moments, self.pieces[1:], strict=True):
-            parts.append(b'"%b"' % human_duration(now - moment).encode())
-            parts.append(piece)
-        return b"".join(parts)
+            parts += (ages[moment], piece)
+        return parts
 
 
 class TableConvertor:
@@ -71,7 +80,8 @@ class TableConvertor:
 
     def single(self, obj: StoredObject, form: Form, *, headers: bool = True) -> bytes:
         """A table of one object, without a newline."""
-        return self._table(form, obj.resource_version, self.row(obj, form, time.time()), headers=headers)
+        row = b"".join(self._row(obj, form).parts(Ages(time.time())))
+        return self._table(form, obj.resource_version, row, headers=headers)
 
     def bookmark(self, value: bytes, form: Form, *, initial_events_end: bool, headers: bool) -> bytes:
         """A table whose one row is a bookmark (`value`: its encoded object); its cells are empty but for the name, which is too."""
@@ -87,28 +97,29 @@ class TableConvertor:
         row = b'{"cells":%b,"object":%b}' % (cells, content)
         return self._table(form, metadata["resourceVersion"], row, headers=headers)
 
-    def head(self, form: Form, list_metadata: bytes) -> bytes:
-        """The beginning of a table up to its first row."""
-        return b'{"kind":"Table","apiVersion":"%b","metadata":%b,"columnDefinitions":%b,"rows":[' % (
-            form.meta_api_version.encode(),
-            list_metadata,
-            self.definitions,
-        )
+    def rows(self, block: Block[StoredObject], form: Form, *, separator: bytes, now: float) -> bytes:
+        """The rows of a block as they read at `now` (seconds since the epoch)."""
+        ages = Ages(now)
+        parts: list[bytes] = []
+        for row in self._rows(block, form):
+            parts.append(separator)
+            parts += row.parts(ages)
+        return b"".join(parts[1:])
 
-    def rows(self, objects: Iterable[StoredObject], form: Form, now: float) -> bytes:
-        """The rows of these objects, joined by commas; `now` in seconds since the epoch."""
-        return b",".join([self.row(obj, form, now) for obj in objects])
-
-    def row(self, obj: StoredObject, form: Form, now: float) -> bytes:
-        """One row of a table."""
-        cells = obj.memo("cells", self._cells)
+    def _rows(self, block: Block[StoredObject], form: Form) -> list[Row]:
         if form.include_object == "Object":
-            content = obj.wire
-        elif form.include_object == "None":
-            content = b"null"
-        else:
-            content = partial_bytes(obj, form.version)
-        return b"".join((b'{"cells":', cells.at(now), b',"object":', content, b"}"))
+            # The rows would hold every object a second time.
+            return [self._make_row(obj, form) for obj in block.entries]
+        name = f"rows/{form.version}/{form.include_object}"
+        rows: list[Row] | None = block.kept.get(name)
+        if rows is None:
+            rows = block.kept[name] = [self._row(obj, form) for obj in block.entries]
+        return rows
+
+    def _row(self, obj: StoredObject, form: Form) -> Row:
+        if form.include_object == "Object":
+            return self._make_row(obj, form)
+        return obj.memo(f"row/{form.version}/{form.include_object}", lambda obj: self._make_row(obj, form))
 
     def _table(self, form: Form, resource_version: str, row: bytes, *, headers: bool) -> bytes:
         return b'{"kind":"Table","apiVersion":"%b","metadata":{"resourceVersion":"%b"},"columnDefinitions":%b,"rows":[%b]}' % (
@@ -118,11 +129,11 @@ class TableConvertor:
             row,
         )
 
-    def _cells(self, obj: StoredObject) -> Cells:
+    def _make_row(self, obj: StoredObject, form: Form) -> Row:
         value = obj.object()
         pieces: list[bytes] = []
-        moments: list[float] = []
-        piece = b"[" + orjson.dumps(obj.name)
+        moments: list[int] = []
+        piece = b'{"cells":[' + orjson.dumps(obj.name)
         for path, type_ in self._columns:
             found = path.find(value)
             moment = _moment(found) if type_ == "date" else None
@@ -132,18 +143,24 @@ class TableConvertor:
                 pieces.append(piece + b",")
                 moments.append(moment)
                 piece = b""
-        pieces.append(piece + b"]")
-        return Cells(tuple(pieces), tuple(moments))
+        if form.include_object == "Object":
+            content = obj.wire
+        elif form.include_object == "None":
+            content = b"null"
+        else:
+            content = partial_bytes(obj, form.version)
+        pieces.append(b"".join((piece, b'],"object":', content, b"}")))
+        return Row(tuple(pieces), tuple(moments))
 
 
-def _moment(found: list[Any]) -> float | None:
+def _moment(found: list[Any]) -> int | None:
     if not found or not isinstance(found[0], str):
         return None
     try:
         moment = datetime.fromisoformat(found[0])
     except ValueError:
         return None
-    return moment.timestamp() if moment.tzinfo is not None else None
+    return int(moment.timestamp()) if moment.tzinfo is not None else None
 
 
 def _cell(found: list[Any], type_: str) -> Any:

@@ -12,6 +12,7 @@ from apiserver.registry.forms import Form
 from apiserver.registry.jsonpath import JSONPath
 from apiserver.registry.stored_object import ObjectCodec, StoredObject
 from apiserver.registry.table import TableConvertor, human_duration
+from storage.snapshot import Block
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
 
@@ -83,23 +84,29 @@ def stored(spec: dict[str, Any], *, created: str = "2026-01-01T00:00:00Z") -> St
     return codec.decode(KeyValue(codec.key("ns1", "g"), codec.encode(value).value, 7))
 
 
+def row_of(tables: TableConvertor, obj: StoredObject, now: float) -> dict[str, Any]:
+    block = Block([obj.key], [obj])
+    row: dict[str, Any] = orjson.loads(tables.rows(block, Form(as_="Table", tables=tables), separator=b",", now=now))
+    return row
+
+
 @pytest.mark.parametrize(
     ("spec", "cell"), [({"replicas": 3}, 3), ({}, None), ({"replicas": 2.0}, 2), ({"replicas": "3"}, None), ({"replicas": True}, None)]
 )
 def test_cell_has_the_type_of_its_column(spec: dict[str, Any], cell: int | None) -> None:
     """T054."""
     tables = TableConvertor(describe(Gadget))
-    row = orjson.loads(tables.row(stored(spec), Form(as_="Table", tables=tables), 1767225600.0 + 300))
+    row = row_of(tables, stored(spec), 1767225600.0 + 300)
     assert row["cells"] == ["g", cell, "5m"]
 
 
 def test_age_grows_while_the_other_cells_are_kept() -> None:
     tables = TableConvertor(describe(Gadget))
-    form, obj = Form(as_="Table", tables=tables), stored({"replicas": 1})
-    assert [orjson.loads(tables.row(obj, form, 1767225600.0 + age))["cells"][2] for age in (1, 61, 3600)] == ["1s", "61s", "60m"]
+    obj = stored({"replicas": 1})
+    assert [row_of(tables, obj, 1767225600.0 + age)["cells"][2] for age in (1, 61, 3600)] == ["1s", "61s", "60m"]
 
 
 def test_moment_that_is_none_is_no_age() -> None:
     tables = TableConvertor(describe(Gadget))
-    row = orjson.loads(tables.row(stored({}, created="yesterday"), Form(as_="Table", tables=tables), 0.0))
+    row = row_of(tables, stored({}, created="yesterday"), 0.0)
     assert row["cells"][2] == "<invalid>"
