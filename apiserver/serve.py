@@ -45,12 +45,13 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     own = _own_certificates(config)
     listener = Server(config.listen, _tls_context(config, own))
     address = f"https://{_reachable_host(config.listen.bind_address)}:{listener.bind()}"
-    kubeconfig = _write_kubeconfig(config, address, own)
     try:
         opened = await open_store(store)
     except StoreError as error:
         raise StartupError(str(error)) from error
     try:
+        # Not before the store is ours: another server in this folder would lose its kubeconfig.
+        kubeconfig = _write_kubeconfig(config, address, own)
         app = build_app(config, opened, kinds)
         with _signals() as (stop, stop_now):
             async with app.running():

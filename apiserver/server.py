@@ -226,4 +226,5 @@ class Server:
         except TimeoutError:
             _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
         finally:
+            self._listener.pre_shutdown()
             await self._listener.shutdown(_CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS)
