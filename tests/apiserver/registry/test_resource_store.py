@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, ClassVar, Literal, Self
 
 import pytest
 
 from apiserver.meta.errors import APIError
+from apiserver.meta.field_errors import FieldError, forbidden
 from apiserver.meta.options import DeleteOptions
-from apiserver.meta.resource import describe
+from apiserver.meta.resource import Int32, Model, Resource, describe
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.stored_object import StoredObject
 from apiserver.registry.write import Write
 from storage.memory import MemoryStore
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
+
+
+class SealSpec(Model):
+    """What is wanted of a seal."""
+
+    color: Literal["red", "blue"]
+    """Which color; it stays."""
+    size: Int32 = 1
+    """How large."""
+
+
+class Seal(Resource):
+    """A kind with a rule about changes."""
+
+    group: ClassVar[str] = "example.dev"
+    version: ClassVar[str] = "v1"
+    plural: ClassVar[str] = "seals"
+
+    spec: SealSpec
+
+    def validate_object(self, old: Self | None) -> Iterable[FieldError]:
+        """Keep the color."""
+        if old is not None and old.spec.color != self.spec.color:
+            yield forbidden("spec.color", "may not change")
+
+    def warn(self, old: Self | None) -> Iterable[str]:
+        """Tell of growth."""
+        if old is not None and old.spec.size < self.spec.size:
+            yield "it grows"
+
 
 NOW = "2026-11-30T12:00:00Z"
 
@@ -293,3 +324,22 @@ async def test_admission_may_change_and_refuse(gadgets: ResourceStore) -> None:
     await gadgets.delete("ns1", "x", DeleteOptions(), write)
     new, changed, deleted = ("mutate", True, False), ("mutate", True, True), ("mutate", False, True)
     assert [entry for entry in seen if entry[0] == "mutate"] == [new, changed, deleted]
+
+
+async def test_a_kinds_own_rules_see_what_is_replaced_if_its_schema_allows_it_still(spied: SpiedStore) -> None:
+    seals = ResourceStore(describe(Seal), spied)
+    running = asyncio.create_task(seals.run())
+    await seals.cache.wait_ready()
+    value = {"apiVersion": "example.dev/v1", "kind": "Seal", "metadata": {"name": "x"}, "spec": {"color": "red", "size": 1}}
+    created = await seals.create("ns1", value)
+    write = Write()
+    await seals.update("ns1", "x", changing(lambda value: value["spec"].update(size=2)), write)
+    assert write.warnings == ["it grows"]
+    with pytest.raises(APIError, match=r"spec\.color: Forbidden: may not change"):
+        await seals.update("ns1", "x", changing(lambda value: value["spec"].update(color="blue")))
+    current = await seals.get("ns1", "x")
+    await seals.cache.update(created.key, current.value.replace(b'"red"', b'"pink"'), expected_revision=current.revision)
+    blue = await seals.update("ns1", "x", changing(lambda value: value["spec"].update(color="blue")))
+    assert blue.object()["spec"]["color"] == "blue"
+    await seals.cache.close()
+    await running
