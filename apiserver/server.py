@@ -124,6 +124,8 @@ class _Listener(web.Server):
             "max_field_size": config.max_header_bytes,
             "max_headers": config.max_headers,
             "access_log": None,
+            # How long the rest of a body is read that nobody wanted, so that its sender gets to see the answer.
+            "lingering_time": 2.0,
             # A compressed body is refused where bodies are read; nothing is unpacked before somebody is known to be allowed to send it.
             "auto_decompress": False,
         }

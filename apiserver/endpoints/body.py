@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from aiohttp import HttpVersion11
+
 from apiserver.meta import errors, json_codec, yaml_codec
 from apiserver.meta.json_codec import JSONSyntaxError
 from apiserver.meta.options import delete_options, delete_options_from_body
@@ -18,6 +20,8 @@ from apiserver.meta.yaml_codec import YAMLError
 from openapi.normalize import MetadataTypeError
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from apiserver.meta.options import DeleteOptions
     from apiserver.meta.resource import ResourceKind
     from apiserver.request import Call
@@ -51,6 +55,8 @@ async def read_body(call: Call, *, limit_bytes: int = LIMIT_BYTES) -> bytes:
     announced = http.content_length
     if announced is not None and announced > limit_bytes:
         raise errors.request_entity_too_large(f"limit is {limit_bytes}")
+    if "Expect" in http.headers:
+        await _ask_for_body(http)
     content = http.content
     chunk: bytes = await content.readany()
     chunks, size = [chunk], len(chunk)
@@ -60,6 +66,14 @@ async def read_body(call: Call, *, limit_bytes: int = LIMIT_BYTES) -> bytes:
     if size > limit_bytes:
         raise errors.request_entity_too_large(f"limit is {limit_bytes}")
     return b"".join(chunks) if len(chunks) > 1 else chunks[0]
+
+
+async def _ask_for_body(http: web.BaseRequest) -> None:
+    """Tell a client that waits for a word before it sends a large body, as curl does for a second, that it is wanted."""
+    if http.headers["Expect"].lower() == "100-continue" and http.version >= HttpVersion11:
+        await http.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # That was no part of the response, which can still be anything.
+        http.writer.output_size = 0
 
 
 def format_of(call: Call) -> Format:
