@@ -118,7 +118,7 @@ class ResourceStore:
         strategy.validate_create(value, write.warnings)
         if admission is not None:
             await admission.validate(value, None)
-        if metadata.pop("resourceVersion", ""):
+        if metadata.pop("resourceVersion", "").strip("0"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         encoded = self.codec.encode(value)
         key = self.codec.key(namespace, encoded.name)

@@ -161,3 +161,23 @@ async def test_the_status_of_an_object_that_is_being_deleted_can_be_written(clie
         marked = await response.json()
     async with client.put(f"{X}/status", json={**marked, "status": {"phase": "ending"}}) as response:
         assert (await response.json())["status"] == {"phase": "ending"}
+
+
+async def test_an_object_outside_of_namespaces_lives_the_same_life(client: aiohttp.ClientSession) -> None:
+    address = "/apis/example.dev/v1/clustergadgets"
+    sent = {**gadget(namespace="ns1"), "kind": "ClusterGadget", "status": {"phase": "unknown here"}}
+    async with client.post(address, json=sent) as response:
+        value = await response.json()
+        assert response.status == 201, value
+        assert response.headers["Warning"] == '299 - "unknown field \\"status\\""'
+    assert "namespace" not in value["metadata"]
+    assert "status" not in value
+    value["spec"]["replicas"] = 5
+    async with client.put(f"{address}/x", json=value) as response:
+        assert (await response.json())["metadata"]["generation"] == 2
+    async with client.put(f"{address}/x/status", json=value) as response:
+        await assert_status(response, 404, "NotFound")
+    async with client.delete(address) as response:
+        assert [item["metadata"]["name"] for item in (await response.json())["items"]] == ["x"]
+    async with client.get(f"{address}/x") as response:
+        await assert_status(response, 404, "NotFound")
