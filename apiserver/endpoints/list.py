@@ -60,6 +60,8 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     if form.as_ == "PartialObjectMetadata":
         message = "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"
         raise errors.APIError(406, "NotAcceptable", message)
+    if call.info.method == "HEAD":
+        return web.Response(headers=response_headers(call, form.media_type))
     if form.media_type == "application/yaml":
         return await _stream(call, form, _yaml(store, form, listed))
     body = ListBytes(store.kind, form)

@@ -45,7 +45,10 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
                 await store.cache.fresh()
             except StoreError as error:
                 raise api_error(error, store.kind.group_resource) from error
-        response = web.StreamResponse(headers=response_headers(call, "application/json"))
+        headers = response_headers(call, "application/json")
+        if info.method == "HEAD":
+            return web.Response(headers=headers)
+        response = web.StreamResponse(headers=headers)
         chunked = call.http.version >= HttpVersion11
         if chunked:
             response.enable_chunked_encoding()
@@ -76,5 +79,8 @@ def _form(call: Call, tables: TableConvertor) -> Form:
         raise errors.not_acceptable(STREAMED)
     if form.as_ == "Table":
         return Form(as_="Table", version=form.version, include_object=form.include_object, tables=tables)
-    # The list form of metadata is no form of an event: as upstream, such a watch gets whole objects.
-    return Form(as_=form.as_, version=form.version) if form.as_ == "PartialObjectMetadata" else PLAIN
+    if form.as_ == "PartialObjectMetadataList":
+        # kube-apiserver begins a stream and ends it at its first event.
+        message = "you requested PartialObjectMetadataList, but the requested object is not a list (a watch sends single objects)"
+        raise errors.APIError(406, "NotAcceptable", message)
+    return Form(as_=form.as_, version=form.version) if form.as_ else PLAIN

@@ -74,13 +74,14 @@ def decode_continue(token: str, prefix: str) -> tuple[str, int]:
 
     Raises:
         APIError: 400 for what is no token, or leads out of the prefix.
-        Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/storage/continue.go
+
+    Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/storage/continue.go
     """
     try:
         value = orjson.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
         version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
     except (binascii.Error, ValueError, AttributeError) as error:
-        raise _bad_token(f"continue key is not valid: {error}") from error
+        raise _bad_token("continue key is not valid: it is not what this server gave") from error
     if version != "meta.k8s.io/v1":
         raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
     if not isinstance(revision, int) or not isinstance(start, str):

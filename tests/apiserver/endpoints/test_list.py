@@ -244,6 +244,10 @@ async def test_large_list_is_the_same_in_every_dress(client: aiohttp.ClientSessi
     async with client.get(GADGETS, headers={"Accept-Encoding": "gzip", "Accept": TABLE}, auto_decompress=False) as response:
         rows = orjson.loads(gzip.decompress(await response.read()))["rows"]
     assert [row["cells"][0] for row in rows] == names(plain)
+    for query in ({}, {"watch": "true"}):
+        async with client.head(GADGETS, params=query) as response:
+            assert response.status == 200
+            assert await response.read() == b""
     await change(client, "g0300", {"spec": {"replicas": 9}})
     changed = await read(client, GADGETS)
     assert changed["items"][300]["spec"]["replicas"] == 9

@@ -232,10 +232,10 @@ async def test_metadata_watch_sends_metadata_and_bookmarks_in_the_same_form(clie
     assert (bookmark["object"]["kind"], bookmark["object"]["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
 
 
-async def test_list_form_on_a_watch_gets_whole_objects_as_upstream(client: aiohttp.ClientSession) -> None:
-    made = await create(client, "a")
-    async with watching(client, accept=METADATA_LIST) as events:
-        assert (await events.next())["object"] == made
+async def test_form_of_lists_is_none_of_events(client: aiohttp.ClientSession) -> None:
+    """T066."""
+    async with client.get(GADGETS, params={"watch": "true"}, headers={"Accept": METADATA_LIST}) as response:
+        await assert_status(response, 406, "NotAcceptable")
 
 
 async def test_yaml_cannot_be_streamed(client: aiohttp.ClientSession) -> None:
