@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 Check = Callable[[str], bool]
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
-_GO_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_LONG_DURATION: Final = re.compile(r"[0-9]+\s*([A-Za-zµ]+)")
+_GO_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_LONG_DURATION: Final = re.compile(r"([0-9]{1,40})\s*([A-Za-zµ]+)", re.ASCII)
 _UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _UNIT_PREFIXES: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _SHORT_NAME: Final = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_HOST: Final = re.compile(r"[ls](?:-?[ls]{0,62})?|(?:[ls](?:[-ls]{0,61}[ls])?\.)+l{2,63}")
+_SCHEME: Final = re.compile(r"[A-Za-z][-A-Za-z0-9+.]*:")
+_AUTHORITY: Final = re.compile(r"(?:[^\s@/<>\"]*@)?(?:\[[0-9A-Fa-f:.]*(?:%25[^\]]*)?\]|[^\s@/<>\"%:\[\]]*)(?::[0-9]*)?")
+_BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+_ATOMS: Final = r"[^\s<>@,;:.()\[\]\\\"]+(?:\.[^\s<>@,;:.()\[\]\\\"]+)*"
+_PLAIN_ADDRESS: Final = rf"(?:{_ATOMS}|\"[^\"\\]+\")@(?:{_ATOMS}|\[[0-9A-Fa-f:.]+\])"
+_ADDRESS: Final = re.compile(rf"{_PLAIN_ADDRESS}|(?:[^<>@,;:()\[\]\\]*\s*)?<{_PLAIN_ADDRESS}>")
 _MONTH_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -42,8 +49,8 @@ def _date_time(text: str) -> bool:
 def _duration(text: str) -> bool:
     if _GO_DURATION.fullmatch(text):
         return True
-    units = [unit.lower() for unit in _LONG_DURATION.findall(text)]
-    return any(unit in _UNITS or unit.startswith(_UNIT_PREFIXES) for unit in units)
+    found = [(int(amount), unit.lower()) for amount, unit in _LONG_DURATION.findall(text)]
+    return all(amount < 2**63 for amount, _ in found) and any(unit in _UNITS or unit.startswith(_UNIT_PREFIXES) for _, unit in found)
 
 
 def _ip(text: str) -> bool:
@@ -65,25 +72,35 @@ def _cidr(text: str) -> bool:
 
 
 def _hostname(text: str) -> bool:
-    labels = text.split(".")
-    return len(text.encode()) <= 255 and all(
-        0 < len(label) <= 63 and label[0] != "-" and label[-1] != "-" and all(c.isalpha() or c in "-0123456789" for c in label)
-        for label in labels
-    )
+    return bool(_HOST.fullmatch("".join(map(_host_class, text)))) and len(text.encode()) <= 255
+
+
+def _host_class(character: str) -> str:
+    """l: a letter, s: what else may stand anywhere in a label (digits, and all symbols: upstream is generous)."""
+    kind = unicodedata.category(character)[0]
+    return "l" if kind == "L" else "s" if kind == "S" or character in "0123456789" else character if character in "-." else "!"
 
 
 def _uri(text: str) -> bool:
     """What Go's url.ParseRequestURI takes: an absolute URI or an absolute path."""
-    if any(ord(character) < 0x21 or ord(character) == 0x7F for character in text) or re.search("%(?![0-9A-Fa-f]{2})", text):
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
         return False
-    try:
-        return bool(urlsplit(text).scheme) or text.startswith("/") or text == "*"
-    except ValueError:
-        return False
+    match = _SCHEME.match(text)
+    scheme = match[0] if match else ""
+    rest = text[len(scheme) :].partition("?")[0]
+    if not rest.startswith("/"):
+        return bool(scheme) or text == "*"
+    if scheme and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        if not _AUTHORITY.fullmatch(authority):
+            return False
+        rest = slash + path
+    return not _BAD_ESCAPE.search(rest)
 
 
 def _email(text: str) -> bool:
-    return bool(re.fullmatch(r"(?:[^<>@]*<)?[^\s<>@,;:\\\"]+@[^\s<>@,;:\\\"]+>?", text)) and (text.count("<") == text.count(">"))
+    """An address, or a name and an address in angle brackets."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def _matches(pattern: str, limit: int | None = None) -> Check:
