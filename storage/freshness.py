@@ -73,4 +73,6 @@ class SharedRevision:
                 batch.set_result(await self._read())
             except Exception as error:  # whatever it is, it belongs to those who asked
                 batch.set_exception(error)
+                # Those who asked may have given up meanwhile: then nobody is left to be told, and that is no fault.
+                batch.exception()
         self._task = None
