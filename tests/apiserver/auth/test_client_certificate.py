@@ -1,0 +1,43 @@
+"""Whom a client certificate names, and for how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from apiserver.auth import client_certificate
+from apiserver.auth.client_certificate import ClientCertificate
+from apiserver.certificates import Certificates, KeyPair, make_client
+from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call, Peer
+
+
+def call_of(pair: KeyPair | None) -> Call:
+    http: Any = None
+    peer = Peer(pair.certificate.public_bytes(Encoding.DER) if pair is not None else None)
+    return Call(http, UNKNOWN_REQUEST, ANONYMOUS, [], "", peer)
+
+
+async def test_the_common_name_is_the_user_and_the_organizations_are_the_groups(pki: Certificates, tmp_path: Path) -> None:
+    pair = make_client(tmp_path, pki.authority, "bob", ("dev", "ops", "system:authenticated"))
+    user = await ClientCertificate().authenticate(call_of(pair))
+    assert user is not None
+    assert (user.name, user.groups) == ("bob", ("dev", "ops", "system:authenticated"))
+    assert user.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
+
+
+async def test_no_certificate_is_nobody() -> None:
+    assert await ClientCertificate().authenticate(call_of(None)) is None
+
+
+async def test_a_connection_does_not_outlive_its_certificate(user: KeyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handshake looked at the dates once; every request looks again."""
+    authenticator, call = ClientCertificate(), call_of(user)
+    found = await authenticator.authenticate(call)
+    assert found is not None
+    assert await authenticator.authenticate(call) is found
+    end = user.certificate.not_valid_after_utc.timestamp()
+    monkeypatch.setattr(client_certificate.time, "time", lambda: end + 1)
+    assert await authenticator.authenticate(call) is None
