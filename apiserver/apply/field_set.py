@@ -1,0 +1,270 @@
+"""Sets of fields, in the form in which `managedFields` carries them: a set *is* its fieldsV1 JSON.
+
+A set is a dict from path elements to what is in the set below them: `f:name` for a field, `k:{"name":"A"}` for an item of a map list,
+`v:"a"` for one of a set list, `i:0` for a place. An empty dict means that the field itself is in the set and nothing below it; `"."` says
+so of a field that has more below it. The root stands for the whole object, which nobody owns: there an empty dict is the empty set.
+
+Canonical form, which every function here takes and gives: only `{}` for a leaf, `{}` as the value of `"."`, no branch without a member.
+Two sets are equal exactly when the dicts are. Sets are never changed once they are made, and share their parts freely.
+Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/fieldpath/set.go and serialize.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from apiserver.meta import json_codec
+from openapi import gotext
+
+FieldSet = dict[str, Any]
+Path = tuple[str, ...]
+
+LEAF: Final[FieldSet] = {}
+"""A field that is in a set with nothing below it; also the empty set. Shared by all sets, so never to be changed."""
+SELF: Final = "."
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]*").fullmatch
+"""Text that is written as it is: names, mostly."""
+
+
+class FieldSetError(ValueError):
+    """JSON that is no set of fields."""
+
+
+# Algebra
+
+
+def union(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in either set."""
+    if not one:
+        return other
+    result = dict(one)
+    for element, theirs in other.items():
+        mine = result.get(element)
+        if mine is None:
+            result[element] = theirs
+        elif mine is not theirs:
+            result[element] = _union_below(mine, theirs)
+    return result
+
+
+def _union_below(one: FieldSet, other: FieldSet) -> FieldSet:
+    if not one:
+        return other if not other or SELF in other else {SELF: LEAF, **other}
+    if not other:
+        return one if SELF in one else {SELF: LEAF, **one}
+    return union(one, other)
+
+
+def difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `one` and not in `other`; `one` itself when that is all of it.
+
+    What lies below a field of `other` stays: each field counts by itself.
+    """
+    result: FieldSet | None = None
+    for element in other.keys() & one.keys() if other else ():
+        mine = one[element]
+        rest = _difference_below(mine, other[element])
+        if rest is not mine:
+            if result is None:
+                result = dict(one)
+            if rest is None:
+                del result[element]
+            else:
+                result[element] = rest
+    return one if result is None else result
+
+
+def _difference_below(one: FieldSet, other: FieldSet) -> FieldSet | None:
+    if not other or SELF in other:
+        return difference(below_self(one), below_self(other)) or None
+    if not one:
+        return one
+    rest = difference(one, other)
+    return LEAF if len(rest) == 1 and SELF in rest else rest or None
+
+
+def below_self(fields: FieldSet) -> FieldSet:
+    """What a branch of a set holds besides its own field."""
+    return {element: inner for element, inner in fields.items() if element != SELF} if SELF in fields else fields
+
+
+def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `one` and neither in `other` nor below a field of it."""
+    result = {}
+    for element, mine in one.items():
+        theirs = other.get(element)
+        if theirs is None:
+            result[element] = mine
+        elif theirs and SELF not in theirs:
+            rest = recursive_difference(mine, theirs)
+            if rest:
+                result[element] = LEAF if len(rest) == 1 and SELF in rest else rest
+            elif not mine:
+                result[element] = LEAF
+    return result
+
+
+def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in both sets."""
+    result = {}
+    for element, mine in one.items():
+        theirs = other.get(element)
+        if theirs is not None and (common := _intersection_below(mine, theirs)) is not None:
+            result[element] = common
+    return result
+
+
+def _intersection_below(one: FieldSet, other: FieldSet) -> FieldSet | None:
+    is_member = (not one or SELF in one) and (not other or SELF in other)
+    common = intersection(below_self(one), below_self(other))
+    if not common:
+        return LEAF if is_member else None
+    return {SELF: LEAF, **common} if is_member else common
+
+
+def has(fields: FieldSet, path: Path) -> bool:
+    """Whether the field at a path is in the set itself."""
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node is not None else None
+    return node is not None and bool(path) and (not node or SELF in node)
+
+
+def holds(fields: FieldSet, element: str) -> bool:
+    """Whether the field of this one path element is in the set itself."""
+    node = fields.get(element)
+    return node is not None and (not node or SELF in node)
+
+
+def of_path(path: Path) -> FieldSet:
+    """The set with one field in it."""
+    fields = LEAF
+    for element in reversed(path):
+        fields = {element: fields}
+    return fields
+
+
+def paths(fields: FieldSet) -> Iterator[Path]:
+    """The fields of a set, in upstream's order: at each level the fields themselves, then what is below each of them."""
+    yield from _paths(fields, ())
+
+
+def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
+    elements = sorted((element for element in fields if element != SELF), key=_order)
+    for element in elements:
+        if holds(fields, element):
+            yield (*prefix, element)
+    for element in elements:
+        if fields[element]:
+            yield from _paths(fields[element], (*prefix, element))
+
+
+# Path elements
+
+
+def key_element(keys: dict[str, Any]) -> str:
+    """The path element of an item of a map list."""
+    if len(keys) == 1:
+        for name, value in keys.items():
+            if value.__class__ is str and _PLAIN(value):
+                return f'k:{{"{name}":"{value}"}}'
+    return "k:" + _json(keys)
+
+
+def value_element(value: Any) -> str:
+    """The path element of an item of a set list."""
+    return f'v:"{value}"' if value.__class__ is str and _PLAIN(value) else "v:" + _json(value)
+
+
+def _json(value: Any) -> str:
+    return json_codec.encode(value)[:-1].decode()
+
+
+def path_text(path: Path) -> str:
+    """A path as messages show it: `.spec.env[name="A"].value`."""
+    return "".join(map(element_text, path))
+
+
+def element_text(element: str) -> str:
+    """One element of a path as messages show it."""
+    kind, content = element[:2], element[2:]
+    if kind == "f:":
+        return f".{content}"
+    if kind == "k:":
+        keys = orjson.loads(content)
+        return "[" + ",".join(f"{name}={_value_text(keys[name])}" for name in sorted(keys)) + "]"
+    return f"[={_value_text(orjson.loads(content))}]" if kind == "v:" else f"[{content}]"
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, str):
+        return gotext.quote(value)
+    return gotext.number(value) if isinstance(value, float) else orjson.dumps(value).decode()
+
+
+def _order(element: str) -> tuple[Any, ...]:
+    """Fields come first, then keys, values and places; numbers before texts before truths."""
+    kind, content = element[:2], element[2:]
+    if kind == "f:":
+        return 0, content
+    if kind == "k:":
+        keys = orjson.loads(content)
+        return 1, [(name, _value_order(keys[name])) for name in sorted(keys)]
+    return (2, _value_order(orjson.loads(content))) if kind == "v:" else (3, int(content))
+
+
+def _value_order(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, (int, float)):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (3, orjson.dumps(value))
+
+
+# Reading what a client sent
+
+
+def canonical(fields: Any) -> FieldSet:
+    """Bring fieldsV1 into canonical form: elements of kinds that nobody knows go, the JSON inside of the others is written our way.
+
+    Raises:
+        FieldSetError: it is no set of fields.
+    """
+    if fields is None:
+        return LEAF
+    if fields.__class__ is not dict:
+        raise FieldSetError("a set of fields must be an object")
+    result: FieldSet = {}
+    for element, inner in fields.items():
+        if element == SELF:
+            result[SELF] = LEAF
+        elif (known := _canonical_element(element)) is not None:
+            result[known] = canonical(inner)
+    return LEAF if len(result) == 1 and SELF in result else result
+
+
+def _canonical_element(element: str) -> str | None:
+    kind, content = element[:2], element[2:]
+    if len(kind) < 2 or kind[1] != ":":
+        raise FieldSetError(f"no path element: {element}")
+    try:
+        if kind == "f:":
+            return element
+        if kind == "i:":
+            return f"i:{int(content)}"
+        if kind not in ("k:", "v:"):
+            return None
+        value = json_codec.decode(content.encode())
+    except ValueError as error:
+        raise FieldSetError(f"no path element: {element}") from error
+    if kind == "v:":
+        return value_element(value)
+    if value.__class__ is not dict:
+        raise FieldSetError(f"no path element: {element}")
+    return key_element(value)
