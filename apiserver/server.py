@@ -62,6 +62,8 @@ class Connection(web.RequestHandler):
         """Parse, and refuse heads of requests that are too large as a whole: the parser bounds only each line and their number."""
         heads = self._request_count
         super().data_received(data)
+        if self._payload_parser is not None:  # another protocol has been switched to
+            return
         if self._request_count != heads:
             self._head_bytes = 0
         elif self._current_request is None or self._current_request.content.is_eof():
@@ -105,8 +107,9 @@ class _Request(web.BaseRequest):
         # aiohttp adds a Server header to every response, and knows no way to leave it out: kube-apiserver has none.
         headers = response.headers
         del headers[hdrs.SERVER]
-        # No protocol is ever switched to. What follows a declined request for one is not to be read as anything.
-        if self.protocol.listener.draining or self._message.upgrade:  # type: ignore[attr-defined]
+        # What follows a declined request for another protocol is not to be read as anything.
+        declined = self._message.upgrade and response.status != 101
+        if self.protocol.listener.draining or declined:  # type: ignore[attr-defined]
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 

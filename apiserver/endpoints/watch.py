@@ -1,18 +1,21 @@
-"""GET of a collection with `watch`: a stream of events that begins at once and ends cleanly.
+"""GET of a collection with `watch`: a stream of events, or of WebSocket messages, that begins at once and ends cleanly.
 
 What can be refused is refused before the stream begins; afterwards an error is an ERROR event. The response's head goes out before
-anything is waited for. Events are written past aiohttp straight to the connection, as whole chunks; aiohttp ends the response.
+anything is waited for. Events are written past aiohttp straight to the connection, as whole chunks or messages; aiohttp ends the response.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from aiohttp import HttpVersion11, web
 
 from apiserver.endpoints.negotiation import STREAMED, negotiate, response_headers
+from apiserver.endpoints.websocket import accept_websocket, asks_for_websocket, ignore_messages
 from apiserver.meta import errors
 from apiserver.meta.options import list_options
 from apiserver.registry.errors import api_error
@@ -45,32 +48,58 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
                 await store.cache.fresh()
             except StoreError as error:
                 raise api_error(error, store.kind.group_resource) from error
-        headers = response_headers(call, "application/json")
-        if info.method == "HEAD":
-            return web.Response(headers=headers)
-        response = web.StreamResponse(headers=headers)
-        chunked = call.http.version >= HttpVersion11
-        if chunked:
-            response.enable_chunked_encoding()
-        else:
-            response.force_close()
-        writer = await response.prepare(call.http)
-        transport = call.http.transport
-        if writer is None or transport is None:
-            raise ConnectionResetError("the client has gone")
-        outlet = Outlet(cast(asyncio.WriteTransport, transport), writer.drain, chunked)
         timeout_seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT_SECONDS * (1.0 + random.random())
-        await watches.serve(selection, form, options, outlet, timeout_seconds=timeout_seconds)
-        if not transport.is_closing():
-            try:
-                async with asyncio.timeout(_END_SECONDS):
-                    await response.write_eof()
-            except TimeoutError:
-                # The client does not even read the end of its watch.
-                transport.abort()
-        return response
+        serve = partial(watches.serve, selection, form, options, timeout_seconds=timeout_seconds)
+        if info.method == "HEAD":
+            return web.Response(headers=response_headers(call, "application/json"))
+        if asks_for_websocket(call):
+            return await _send_messages(call, serve)
+        return await _stream(call, serve)
 
     return watch
+
+
+async def _stream(call: Call, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
+    response = web.StreamResponse(headers=response_headers(call, "application/json"))
+    chunked = call.http.version >= HttpVersion11
+    if chunked:
+        response.enable_chunked_encoding()
+    else:
+        response.force_close()
+    transport, drain = await _begin(call, response)
+    await serve(Outlet(transport, drain, "chunked" if chunked else "plain"))
+    if not transport.is_closing():
+        try:
+            async with asyncio.timeout(_END_SECONDS):
+                await response.write_eof()
+        except TimeoutError:
+            # The client does not even read the end of its watch.
+            transport.abort()
+    return response
+
+
+async def _send_messages(call: Call, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
+    socket = accept_websocket(call)
+    transport, drain = await _begin(call, socket)
+    # A client that closes the socket, or goes, ends the connection, and that ends this task.
+    reading = asyncio.create_task(ignore_messages(socket), name="ignore messages")
+    try:
+        await serve(Outlet(transport, drain, "websocket"))
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+    if not transport.is_closing():
+        await socket.close()
+    return socket
+
+
+async def _begin(call: Call, response: web.StreamResponse) -> tuple[asyncio.WriteTransport, Callable[[], Awaitable[None]]]:
+    """Send the head of the response; return the connection, and what waits until it takes more."""
+    writer = await response.prepare(call.http)
+    transport = call.http.transport
+    if writer is None or transport is None:
+        raise ConnectionResetError("the client has gone")
+    return cast(asyncio.WriteTransport, transport), writer.drain
 
 
 def _form(call: Call, tables: TableConvertor) -> Form:

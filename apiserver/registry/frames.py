@@ -1,13 +1,13 @@
 """Watch events as bytes: one line of JSON for each, and several lines packed into one chunk of a response.
 
-Made once for all watchers that want the same form. The framing of a chunk is HTTP/1.1's, since a frame that many connections share must be
-complete; nothing else here knows the protocol.
+Made once for all watchers that want the same form. A piece that many connections share must be complete, so what frames it is put on here:
+a chunk of HTTP/1.1, or a message of RFC 6455 for each event. Nothing else here knows the protocol.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -19,23 +19,27 @@ if TYPE_CHECKING:
     from apiserver.registry.forms import Form
     from apiserver.registry.stored_object import StoredObject
 
+Framing = Literal["plain", "chunked", "websocket"]
+"""What stands around events on a connection: nothing, a chunk around each piece, or a text message around each event."""
+
 ADDED = b'{"type":"ADDED","object":'
 MODIFIED = b'{"type":"MODIFIED","object":'
 DELETED = b'{"type":"DELETED","object":'
 _BOOKMARK = b'{"type":"BOOKMARK","object":'
 _ERROR = b'{"type":"ERROR","object":'
 _END = b"}\n"
+_TEXT = b"\x81"
 _INITIAL_EVENTS_END = b'"annotations":{"k8s.io/initial-events-end":"true"},'
 
 
 class Frames:
     """The events of one kind in one form."""
 
-    def __init__(self, kind: ResourceKind, form: Form, *, chunked: bool) -> None:
+    def __init__(self, kind: ResourceKind, form: Form, framing: Framing) -> None:
         self._form = form
         self._tables = form.tables if form.as_ == "Table" else None
         self._partial = form.as_ == "PartialObjectMetadata"
-        self._chunked = chunked
+        self._framing = framing
         self._bookmark_head = b'{"apiVersion":%b,"kind":%b,"metadata":' % (orjson.dumps(kind.api_version), orjson.dumps(kind.kind))
         self.has_headers = self._tables is not None
         """Whether the first event of each watcher differs from the others: it has the columns of the table."""
@@ -43,27 +47,42 @@ class Frames:
     def event(self, type_: bytes, obj: StoredObject, *, headers: bool = False) -> bytes:
         """One event; `type_` is ADDED, MODIFIED or DELETED of this module."""
         if self._tables is not None:
-            return b"".join((type_, self._tables.single(obj, self._form, headers=headers), _END))
+            return self._line(type_, self._tables.single(obj, self._form, headers=headers))
         if self._partial:
-            return b"".join((type_, partial_bytes(obj, self._form.version), _END))
-        return b"".join((type_, obj.wire, _END))
+            return self._line(type_, partial_bytes(obj, self._form.version))
+        return self._line(type_, obj.wire)
 
     def bookmark(self, revision: int, *, initial_events_end: bool = False, headers: bool = False) -> bytes:
         """The event that says: everything up to `revision` has been delivered; and if asked so: all that existed has."""
         metadata = b'{%b"resourceVersion":"%d"}' % (_INITIAL_EVENTS_END if initial_events_end else b"", revision)
         if self._partial:
-            return b"".join((_BOOKMARK, partial_of_metadata(metadata, self._form.version), _END))
+            return self._line(_BOOKMARK, partial_of_metadata(metadata, self._form.version))
         value = b"".join((self._bookmark_head, metadata, b"}"))
         if self._tables is not None:
             value = self._tables.bookmark(value, self._form, initial_events_end=initial_events_end, headers=headers)
-        return b"".join((_BOOKMARK, value, _END))
+        return self._line(_BOOKMARK, value)
 
     def error(self, error: APIError) -> bytes:
         """The event that ends a watch; a Status in every form."""
-        return b"".join((_ERROR, orjson.dumps(error.to_status()), _END))
+        return self._line(_ERROR, orjson.dumps(error.to_status()))
 
     def pack(self, events: Sequence[bytes]) -> bytes:
         """Several events as they go to a connection."""
-        if not self._chunked:
+        if self._framing != "chunked":
             return b"".join(events)
         return b"".join((b"%x\r\n" % sum(map(len, events)), *events, b"\r\n"))
+
+    def _line(self, type_: bytes, value: bytes) -> bytes:
+        if self._framing != "websocket":
+            return b"".join((type_, value, _END))
+        return b"".join((_TEXT, _message_length(len(type_) + len(value) + len(_END)), type_, value, _END))
+
+
+def _message_length(length: int) -> bytes:
+    """The length of a message that is not masked, as a server sends it.
+
+    Source: https://www.rfc-editor.org/rfc/rfc6455#section-5.2
+    """
+    if length < 126:
+        return bytes((length,))
+    return b"\x7e" + length.to_bytes(2, "big") if length < 65536 else b"\x7f" + length.to_bytes(8, "big")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
 from apiserver.registry.errors import api_error
-from apiserver.registry.frames import ADDED, DELETED, MODIFIED, Frames
+from apiserver.registry.frames import ADDED, DELETED, MODIFIED, Frames, Framing
 from apiserver.registry.listing import parse_revision
 from storage.errors import Compacted, FutureRevision, StoreError
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from apiserver.registry.selection import Selection
     from apiserver.registry.stored_object import StoredObject
     from storage.history import Change
+
+    _Wanted = tuple[Selection, Form, Framing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,7 @@ class Outlet:
     transport: asyncio.WriteTransport
     drain: Callable[[], Awaitable[None]]
     """Returns when the transport wants more data."""
-    chunked: bool = True
-    """Whether events are framed as chunks."""
+    framing: Framing = "chunked"
 
 
 class Watches:
@@ -73,7 +74,7 @@ class Watches:
     def __init__(self, store: ResourceStore, limits: WatchLimits | None = None) -> None:
         self._store = store
         self._limits = limits or WatchLimits()
-        self._groups: dict[tuple[Selection, Form, bool], _Group] = {}
+        self._groups: dict[_Wanted, _Group] = {}
         self._scopes: dict[tuple[str, str | None], list[_Group]] = {}
         self._dirty: list[_Group] = []
         self._segments: deque[_Segment] = deque()
@@ -230,7 +231,7 @@ class Watches:
 
         Also returns when the client has gone, or has been cut since it did not read.
         """
-        watcher = _Watcher(self, self._group(selection, form, outlet.chunked), outlet, bookmarks=options.allow_watch_bookmarks)
+        watcher = _Watcher(self, self._group((selection, form, outlet.framing)), outlet, bookmarks=options.allow_watch_bookmarks)
         self._watchers.add(watcher)
         outlet.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         try:
@@ -257,11 +258,11 @@ class Watches:
             if not outlet.transport.is_closing():
                 outlet.transport.set_write_buffer_limits()
 
-    def _group(self, selection: Selection, form: Form, chunked: bool) -> _Group:
-        key = (selection, form, chunked)
-        group = self._groups.get(key)
+    def _group(self, wanted: _Wanted) -> _Group:
+        group = self._groups.get(wanted)
         if group is None:
-            group = self._groups[key] = _Group(selection, Frames(self._store.kind, form, chunked=chunked), key)
+            selection, form, framing = wanted
+            group = self._groups[wanted] = _Group(selection, Frames(self._store.kind, form, framing), wanted)
             self._scopes.setdefault(group.scope, []).append(group)
         group.users += 1
         return group
@@ -269,7 +270,7 @@ class Watches:
     def _drop_if_empty(self, group: _Group) -> None:
         group.users -= 1
         if not group.users:
-            del self._groups[group.key]
+            del self._groups[group.wanted]
             scope = self._scopes[group.scope]
             scope.remove(group)
             if not scope:
@@ -299,13 +300,13 @@ class Watches:
 class _Group:
     """Watchers who want the same."""
 
-    __slots__ = ("_everything", "frames", "key", "members", "pending", "scope", "selection", "since", "users")
+    __slots__ = ("_everything", "frames", "members", "pending", "scope", "selection", "since", "users", "wanted")
 
-    def __init__(self, selection: Selection, frames: Frames, key: tuple[Selection, Form, bool]) -> None:
+    def __init__(self, selection: Selection, frames: Frames, wanted: _Wanted) -> None:
         self.selection = selection
         self.scope = (selection.namespace, selection.name)
         self.frames = frames
-        self.key = key
+        self.wanted = wanted
         self.users = 0
         """Watchers that name this group, members or not."""
         self.members: dict[_Watcher, None] = {}

@@ -95,7 +95,7 @@ class World:
 
     def watch(self, pipe: Pipe, options: ListOptions = WATCH_LIST, *, timeout_seconds: float = 60.0) -> asyncio.Task[None]:
         selection = select(KIND, "", "", options)
-        outlet = Outlet(pipe, pipe.drain, chunked=False)
+        outlet = Outlet(pipe, pipe.drain, "plain")
         serving = self.watches.serve(selection, PLAIN, options, outlet, timeout_seconds=timeout_seconds)
         self.tasks.append(asyncio.create_task(serving))
         return self.tasks[-1]
