@@ -36,6 +36,9 @@ class ListenConfig:
     """Request line and headers together, as Go's servers take: a user may have some thousand groups, a selector some 30 KB."""
     max_headers: int = 10_000
     """How many headers; bounds what parsing costs."""
+    dead_peer_seconds: int = 180
+    """After how long a peer that answers nothing is taken for dead, and what its connection holds is freed: it may be gone without a word,
+    and a watch of a quiet resource would not notice. 0: as the system does it, after hours."""
     backlog: int = 1024
     """Connections that the system holds until they are accepted."""
 

@@ -171,6 +171,21 @@ class _Listener(web.Server):
                 connection.close()
 
 
+def _notice_dead_peers(listening: socket.socket, seconds: int) -> None:
+    """Ask idle peers for a sign of life, and give up on those who owe one, or an acknowledgement, for so long. Accepted sockets inherit it.
+
+    Source: https://man7.org/linux/man-pages/man7/tcp.7.html (TCP_KEEPIDLE, TCP_USER_TIMEOUT)
+    """
+    idle = max(seconds // 3, 1)
+    probes = 8
+    interval = max((seconds - idle) // probes, 1)
+    options = {"TCP_KEEPIDLE": idle, "TCP_KEEPALIVE": idle, "TCP_KEEPINTVL": interval, "TCP_KEEPCNT": probes}
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (options | {"TCP_USER_TIMEOUT": seconds * 1000}).items():
+        if hasattr(socket, name):  # macOS calls the first one by the second name, and has no TCP_USER_TIMEOUT
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 class Server:
     """Accepts connections from `start` to `stop`."""
 
@@ -192,6 +207,8 @@ class Server:
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
             self._socket = socket.socket(family, kind, protocol)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._config.dead_peer_seconds:
+                _notice_dead_peers(self._socket, self._config.dead_peer_seconds)
             if family == socket.AF_INET6:
                 # `::` means every address, IPv4 as well, as in Go.
                 self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -185,6 +186,26 @@ async def test_an_upgrade_is_declined_and_ends_the_connection(listener: Listenin
             assert response.startswith(b"HTTP/1.1 %s " % code)
             assert response.count(b"HTTP/1.1 ") == 1
             assert b"Connection: close" in response
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has all of these options")
+async def test_t071_a_peer_that_is_gone_without_a_word_is_noticed_within_5_minutes(pki: Certificates) -> None:
+    """On an accepted connection: it takes `idle` seconds without data and then unanswered probes, or data that nobody acknowledges."""
+    options: dict[str, int] = {}
+
+    async def look(call: Call) -> web.Response:
+        assert call.http.transport is not None
+        accepted = call.http.transport.get_extra_info("socket")
+        options["SO_KEEPALIVE"] = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT"):
+            options[name] = accepted.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+        return web.Response()
+
+    async with shell(pki, look) as listener, listener.client(pki.admin) as client, client.get("/x") as response:
+        assert response.status == 200
+    assert options["SO_KEEPALIVE"] == 1
+    assert options["TCP_KEEPIDLE"] + options["TCP_KEEPINTVL"] * options["TCP_KEEPCNT"] <= 240
+    assert 0 < options["TCP_USER_TIMEOUT"] <= 240_000
 
 
 async def test_a_taken_port_is_told_in_one_line(listener: Listening) -> None:
