@@ -84,15 +84,23 @@ class App:
             await resource.cache.wait_ready()
 
 
-def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind] | None = None) -> App:
+def build_app(
+    config: Config,
+    store: Store,
+    served_kinds: Iterable[ResourceKind] | None = None,
+    *,
+    upkeep: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> App:
     """Put a server together over a store that is open, for these kinds or for those of the packages that the configuration names.
+
+    `upkeep` is what the store wants done while it is served.
 
     Raises:
         StartupError: the kinds cannot be served.
     """
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
-    resources = tuple(ResourceStore(kind, store, limits=config.cache) for kind in served_kinds)
+    resources = tuple(ResourceStore(kind, store, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds)
     described = [resource.kind for resource in resources]
     documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
     draining = asyncio.Event()
@@ -118,7 +126,7 @@ def build_app(config: Config, store: Store, served_kinds: Iterable[ResourceKind]
         for resource, watched in zip(resources, watches, strict=True)
     }
     router = Router(served, paths)
-    tasks = (deadlines.run, *(resource.run for resource in resources))
+    tasks = (deadlines.run, *(resource.run for resource in resources), *((upkeep,) if upkeep is not None else ()))
     return App(enter(bind(stages, router)), resources, draining, watches, tasks)
 
 

@@ -52,7 +52,7 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     try:
         # Not before the store is ours: another server in this folder would lose its kubeconfig.
         kubeconfig = _write_kubeconfig(config, address, own)
-        app = build_app(config, opened, kinds)
+        app = build_app(config, opened, kinds, upkeep=opened.upkeep)
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)

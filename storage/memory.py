@@ -97,6 +97,9 @@ class MemoryStore:
             raise FutureRevision(revision, self._fanout.revision)
         self._forget(revision)
 
+    async def upkeep(self) -> None:
+        """See `LoadableStore.upkeep`. History is cut with the writes that make it too long."""
+
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """See `LoadableStore.load`."""
         loaded = [item async for item in items]

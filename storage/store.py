@@ -140,7 +140,10 @@ class Store(Protocol):
 
 
 class LoadableStore(Store, Protocol):
-    """A store itself, not a view of one: it can be filled from another one before it is served."""
+    """A store itself, not a view of one: it can be filled from another one before it is served, and it has an owner who keeps it up."""
+
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then while the store is served. The owner's task; returns at once when there is nothing."""
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """Fill a store that has no keys, and return its revision afterwards. Each value gets a new revision, in the order of `items`.

@@ -103,8 +103,8 @@ class EtcdStore:
         except FutureRevision as error:
             raise FutureRevision(revision, await self.current_revision()) from error
 
-    async def run_compactor(self) -> None:
-        """Compact every `EtcdConfig.compact_seconds`, in turn with all other replicas and with kube-apiserver, until cancelled."""
+    async def upkeep(self) -> None:
+        """See `LoadableStore.upkeep`. Compact every `EtcdConfig.compact_seconds`, in turn with all other replicas and with kube-apiserver, until cancelled."""
         await self._compactor.run()
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:

@@ -124,6 +124,9 @@ class SqliteStore:
         self._check_not_loading()
         await self._ask(self._writer.compact, revision)
 
+    async def upkeep(self) -> None:
+        """See `LoadableStore.upkeep`. History is cut with the writes that make it too long."""
+
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """See `LoadableStore.load`. One transaction: when it fails or is cancelled, the store is empty again."""
         self._check_not_loading()

@@ -64,7 +64,7 @@ async def test_the_turns_are_those_of_kube_apiserver(etcd: Etcd, open_store: Ope
 
 async def test_the_stores_own_task_compacts(etcd: Etcd, open_store: OpenStore) -> None:
     store = open_store(etcd, compact_seconds=0.05)
-    task = asyncio.create_task(store.run_compactor())
+    task = asyncio.create_task(store.upkeep())
     first = await some_writes(store)
 
     async def until_it_is_gone() -> None:
