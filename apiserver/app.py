@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver import kinds
 from apiserver.admission.chain import Chain
-from apiserver.auth.client_certificate import ClientCertificate
-from apiserver.auth.standalone import HealthForAll, PrivilegedGroup
 from apiserver.config import StartupError
 from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
@@ -35,6 +33,7 @@ from apiserver.registry.watching import Watches
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from apiserver.access import Access
     from apiserver.config import Config
     from apiserver.meta.resource import ResourceKind
     from apiserver.request import Handler, Peer
@@ -87,20 +86,23 @@ class App:
 def build_app(
     config: Config,
     store: Store,
+    access: Access,
     served_kinds: Iterable[ResourceKind] | None = None,
     *,
     upkeep: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> App:
     """Put a server together over a store that is open, for these kinds or for those of the packages that the configuration names.
 
-    `upkeep` is what the store wants done while it is served.
+    `access` decides who may do what. `upkeep` is what the store wants done while it is served.
 
     Raises:
         StartupError: the kinds cannot be served.
     """
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
-    resources = tuple(ResourceStore(kind, store, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds)
+    resources = tuple(
+        ResourceStore(kind, store, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds
+    )
     described = [resource.kind for resource in resources]
     documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
     draining = asyncio.Event()
@@ -112,8 +114,9 @@ def build_app(
         **openapi.make(documents, described),
     }
     stages = Stages(
-        authenticators=(ClientCertificate(),),
-        authorizers=(PrivilegedGroup(), HealthForAll()),
+        authenticators=access.authenticators,
+        authorization=access.authorization,
+        anonymous=access.anonymous,
         limits=config.limits,
         deadlines=deadlines,
         respond_error=respond_error,
@@ -126,7 +129,7 @@ def build_app(
         for resource, watched in zip(resources, watches, strict=True)
     }
     router = Router(served, paths)
-    tasks = (deadlines.run, *(resource.run for resource in resources), *((upkeep,) if upkeep is not None else ()))
+    tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *((upkeep,) if upkeep is not None else ()))
     return App(enter(bind(stages, router)), resources, draining, watches, tasks)
 
 

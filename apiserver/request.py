@@ -63,10 +63,16 @@ class RequestInfo:
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """The other end of one TLS connection: its certificate once it has been verified in the handshake, else None (DER)."""
+    """The other end of one TLS connection, and the certificate that it presented: it has proved to hold the key, and nothing more.
+
+    Who signed a certificate, and whether that counts, is for an authenticator to find out (`apiserver.auth.authorities`).
+    """
 
     certificate: bytes | None = None
+    """DER; None without one."""
     address: str = ""
+    intermediates: tuple[bytes, ...] = ()
+    """What else the client sent to lead from its certificate to an authority; DER."""
     identities: dict[object, Any] = field(default_factory=dict)
     """What an authenticator derived from the certificate, keyed by that authenticator; judged anew for each request."""
 

@@ -12,21 +12,25 @@ import gc
 import logging
 import signal
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from apiserver.access import standalone
 from apiserver.app import App, build_app, load_kinds
 from apiserver.certificates import Certificates, prepare_certificates, write_kubeconfig
 from apiserver.config import Config, StartupError
 from apiserver.server import Server
-from apiserver.tls import CertificateError, make_context
+from apiserver.tls import CertificateError, load_authorities, make_context
 from storage.errors import StoreError
 from storage.open import open_store
 
 if TYPE_CHECKING:
+    from cryptography import x509
+
+    from apiserver.access import Access
+    from apiserver.tls import ListenerContext
     from storage.etcd import EtcdConfig
 
 _log = logging.getLogger(__name__)
@@ -43,7 +47,9 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     """
     kinds = load_kinds(config.kinds)
     own = _own_certificates(config)
-    listener = Server(config.listen, _tls_context(config, own))
+    access = standalone(_client_authorities(config, own))
+    tls = _tls_context(config, own, access)
+    listener = Server(config.listen, tls)
     address = f"https://{_reachable_host(config.listen.bind_address)}:{listener.bind()}"
     try:
         opened = await open_store(store)
@@ -52,7 +58,7 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     try:
         # Not before the store is ours: another server in this folder would lose its kubeconfig.
         kubeconfig = _write_kubeconfig(config, address, own)
-        app = build_app(config, opened, kinds, upkeep=opened.upkeep)
+        app = build_app(config, opened, access, kinds, upkeep=opened.upkeep)
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)
@@ -129,17 +135,24 @@ def _own_certificates(config: Config) -> Certificates:
         raise StartupError(f"cannot write to {directory}: {error.strerror}") from error
 
 
-def _tls_context(config: Config, own: Certificates) -> ssl.SSLContext:
+def _client_authorities(config: Config, own: Certificates) -> list[x509.Certificate]:
+    given = config.tls.client_ca_file
+    try:
+        return [own.authority.certificate, *(load_authorities(given) if given is not None else ())]
+    except CertificateError as error:
+        raise StartupError(str(error)) from error
+
+
+def _tls_context(config: Config, own: Certificates, access: Access) -> ListenerContext:
     given = config.tls
     certificate_file = given.cert_file or own.serving.certificate_file
     key_file = given.private_key_file or own.serving.key_file
-    authority_files = [own.authority.certificate_file]
-    if given.client_ca_file is not None:
-        authority_files.append(given.client_ca_file)
     try:
-        return make_context(certificate_file, key_file, client_authority_files=authority_files)
+        context = make_context(certificate_file, key_file, client_authorities=access.trust.certificates)
     except CertificateError as error:
         raise StartupError(str(error)) from error
+    access.trust.on_change(lambda: context.ask_for_client_certificates(access.trust.certificates))
+    return context
 
 
 def _write_kubeconfig(config: Config, address: str, own: Certificates) -> Path:

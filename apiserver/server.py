@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from apiserver.config import StartupError
 from apiserver.meta.errors import APIError
 from apiserver.request import NO_PEER, Peer
+from apiserver.tls import presented_certificates
 
 if TYPE_CHECKING:
     import ssl
@@ -45,11 +46,11 @@ class Connection(web.RequestHandler):
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember the certificate that the handshake has verified."""
+        """Remember the certificate that the client has shown."""
         tls = transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert(binary_form=True) if tls is not None else None
+        certificate, intermediates = presented_certificates(tls) if tls is not None else (None, ())
         address = transport.get_extra_info("peername")
-        self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "")
+        self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "", intermediates)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:

@@ -1,9 +1,10 @@
-"""The TLS side of the listener: versions, ALPN, and client certificates that are asked for but not demanded.
+"""The TLS side of the listener: versions, ALPN, and client certificates that are asked for, not demanded, and not judged.
 
-What Python's `ssl` cannot do, and what follows: it has no callback for verification, so a client that *presents* a certificate of an
-unknown authority (or an expired one) fails in the handshake, where Go's servers answer 401. A client that looks at the list of authorities
-in the request, as all Go clients do, presents no such certificate and is judged by what else it brings. Python has no function that sends
-this list either, though OpenSSL has; it is called directly where CPython's memory layout is known, and left out elsewhere.
+As in Go's servers, the handshake only finds out that a client holds the key of the certificate that it shows. Whether an authority that
+counts has signed it is judged for each request (`apiserver.auth.authorities`): then a certificate of an unknown authority does no harm to
+somebody who brings a token too, and authorities can change while connections are open. Python's `ssl` has neither a switch for that nor
+a function for the list of authorities in the certificate request, though OpenSSL has both; they are called directly where CPython's memory
+layout is known. Elsewhere the handshake verifies certificates itself, and those of unknown authorities fail in it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import ctypes
 import ssl
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -23,26 +25,70 @@ class CertificateError(Exception):
     """A file does not hold what it should; the text says which, and what is wrong."""
 
 
-def make_context(certificate_file: Path, key_file: Path, *, client_authority_files: Sequence[Path]) -> ssl.SSLContext:
-    """Return the context of a listener: TLS 1.2 and later, HTTP/1.1, certificates of these authorities accepted from clients.
+class ListenerContext(ssl.SSLContext):
+    """The TLS context of a listener; what changes in it holds for new connections."""
+
+    _openssl: _OpenSSL | None = None
+
+    def ask_for_client_certificates(self, authorities: Iterable[x509.Certificate]) -> None:
+        """Ask clients for a certificate, naming these authorities. May be called again with others.
+
+        Raises:
+            CertificateError: OpenSSL refuses one.
+        """
+        authorities = list(authorities)
+        if self._openssl is None:
+            # The callback must live as long as the context: it is kept here.
+            self._openssl = _OpenSSL.find(self)
+            self.verify_mode = ssl.CERT_OPTIONAL
+            if self._openssl is not None:
+                self._openssl.accept_any_certificate()
+        if self._openssl is not None:
+            self._openssl.announce(authorities)
+        elif authorities:
+            # Those that have gone stay in; their certificates get no further than the handshake.
+            self.load_verify_locations(cadata=b"".join(authority.public_bytes(Encoding.DER) for authority in authorities))
+
+    @property
+    def verifies_clients(self) -> bool:
+        """Whether certificates of unknown authorities fail in the handshake, because nothing else can be done here."""
+        return self._openssl is None and self.verify_mode != ssl.CERT_NONE
+
+
+def make_context(
+    certificate_file: Path,
+    key_file: Path,
+    *,
+    client_authority_files: Sequence[Path] = (),
+    client_authorities: Iterable[x509.Certificate] = (),
+) -> ListenerContext:
+    """Return the context of a listener: TLS 1.2 and later, HTTP/1.1, clients asked for certificates of these authorities.
 
     Raises:
         CertificateError: a file cannot be read, holds no certificate or key, or certificate and key do not belong together.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ListenerContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     _load_serving(context, certificate_file, key_file)
-    authorities = [authority for file in client_authority_files for authority in _load_authorities(file)]
-    if authorities:
-        context.verify_mode = ssl.CERT_OPTIONAL
-        for authority in authorities:
-            context.load_verify_locations(cadata=authority.public_bytes(Encoding.DER))
-        announce_client_authorities(context, authorities)
+    context.ask_for_client_certificates(
+        [*client_authorities, *(authority for file in client_authority_files for authority in load_authorities(file))]
+    )
     # No client of Kubernetes resumes sessions across processes; a resumed one would carry an identity that nobody verified again.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     return context
+
+
+def presented_certificates(connection: ssl.SSLObject | ssl.SSLSocket) -> tuple[bytes | None, tuple[bytes, ...]]:
+    """The certificate that the other end has shown, and those that it sent along, as DER; (None, ()) without any."""
+    certificate = connection.getpeercert(binary_form=True)
+    if certificate is None:
+        return None, ()
+    if sys.version_info >= (3, 13):
+        return certificate, tuple(connection.get_unverified_chain()[1:])
+    inner: Any = connection._sslobj  # type: ignore[union-attr] # public from 3.13 on
+    return certificate, tuple(ssl.PEM_cert_to_DER_cert(sent.public_bytes()) for sent in inner.get_unverified_chain()[1:])
 
 
 def _load_serving(context: ssl.SSLContext, certificate_file: Path, key_file: Path) -> None:
@@ -58,7 +104,12 @@ def _load_serving(context: ssl.SSLContext, certificate_file: Path, key_file: Pat
         raise CertificateError(f"{certificate_file} and {key_file} are not a certificate and its key in PEM{reason}") from error
 
 
-def _load_authorities(file: Path) -> list[x509.Certificate]:
+def load_authorities(file: Path) -> list[x509.Certificate]:
+    """Read the authorities of a PEM file.
+
+    Raises:
+        CertificateError: it cannot be read, or holds none.
+    """
     try:
         return x509.load_pem_x509_certificates(_read(file))
     except ValueError as error:
@@ -72,36 +123,55 @@ def _read(file: Path) -> bytes:
         raise CertificateError(f"cannot read {file}: {error.strerror}") from error
 
 
-def announce_client_authorities(context: ssl.SSLContext, authorities: Sequence[x509.Certificate]) -> bool:
-    """Put the names of these authorities into the server's certificate request; return whether that was possible here.
+class _OpenSSL:
+    """The functions of OpenSSL that Python's `ssl` lacks, for one context.
 
-    Raises:
-        CertificateError: OpenSSL refuses one.
-
-    Source: https://docs.openssl.org/3.0/man3/SSL_CTX_set0_CA_list/ (SSL_CTX_add_client_CA)
+    Source: https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/, https://docs.openssl.org/3.0/man3/SSL_CTX_set0_CA_list/
     """
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return False
-    import _ssl
 
-    library = ctypes.CDLL(_ssl.__file__) if hasattr(_ssl, "__file__") else ctypes.CDLL(None)
-    try:
-        parse, free, add = library.d2i_X509, library.X509_free, library.SSL_CTX_add_client_CA
-    except AttributeError:
-        # OpenSSL is linked into the interpreter and keeps its names to itself.
-        return False
-    parse.restype = ctypes.c_void_p
-    parse.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_long)
-    free.restype = None
-    free.argtypes = (ctypes.c_void_p,)
-    add.restype = ctypes.c_int
-    add.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-    # The SSL_CTX is the first member behind the object's header in every CPython that has an SSLContext.
-    ssl_ctx = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
-    for authority in authorities:
-        der = authority.public_bytes(Encoding.DER)
-        certificate = parse(None, ctypes.byref(ctypes.c_char_p(der)), len(der))
-        if not certificate or not add(ssl_ctx, certificate):
-            raise CertificateError(f"OpenSSL refuses the authority {authority.subject.rfc4514_string()}")
-        free(certificate)
-    return True
+    def __init__(self, library: ctypes.CDLL, context: ssl.SSLContext) -> None:
+        """Raises AttributeError when the library has no such functions."""
+        pointer = ctypes.c_void_p
+        callback_type = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)
+        # The SSL_CTX is the first member behind the object's header in every CPython that has an SSLContext.
+        self._ssl_ctx = pointer.from_address(id(context) + object.__basicsize__)
+        self._accept = callback_type(lambda _store, _argument: 1)
+        self._set_callback = _typed(library.SSL_CTX_set_cert_verify_callback, None, pointer, callback_type, pointer)
+        self._set_names = _typed(library.SSL_CTX_set_client_CA_list, None, pointer, pointer)
+        self._add_name = _typed(library.SSL_CTX_add_client_CA, ctypes.c_int, pointer, pointer)
+        self._parse = _typed(library.d2i_X509, pointer, pointer, ctypes.POINTER(ctypes.c_char_p), ctypes.c_long)
+        self._free = _typed(library.X509_free, None, pointer)
+
+    @classmethod
+    def find(cls, context: ssl.SSLContext) -> _OpenSSL | None:
+        """The functions for this context; None where they cannot be had."""
+        if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return None
+        import _ssl
+
+        library = ctypes.CDLL(_ssl.__file__) if hasattr(_ssl, "__file__") else ctypes.CDLL(None)
+        try:
+            return cls(library, context)
+        except AttributeError:
+            # OpenSSL is linked into the interpreter and keeps its names to itself.
+            return None
+
+    def accept_any_certificate(self) -> None:
+        """Let the handshake judge no certificate. That the client holds the key is still demanded."""
+        self._set_callback(self._ssl_ctx, self._accept, None)
+
+    def announce(self, authorities: Sequence[x509.Certificate]) -> None:
+        """Put the names of these authorities, and no others, into the certificate request."""
+        self._set_names(self._ssl_ctx, None)
+        for authority in authorities:
+            der = authority.public_bytes(Encoding.DER)
+            certificate = self._parse(None, ctypes.byref(ctypes.c_char_p(der)), len(der))
+            if not certificate or not self._add_name(self._ssl_ctx, certificate):
+                raise CertificateError(f"OpenSSL refuses the authority {authority.subject.rfc4514_string()}")
+            self._free(certificate)
+
+
+def _typed(function: Any, result: Any, *arguments: Any) -> Any:
+    function.restype = result
+    function.argtypes = arguments
+    return function

@@ -1,62 +1,68 @@
 """Client certificates: the common name is the user, the organizations are the groups.
 
-The TLS handshake has verified the chain, the purpose (client authentication) and the dates. The dates are looked at again for every
-request, since a connection may outlive the certificate that opened it.
+The chain must lead to an authority that counts for clients at this moment, and be valid now, for every request: a connection may outlive
+the certificate that opened it, or the trust in its authority.
 Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from apiserver.auth import SYSTEM_AUTHENTICATED
+from apiserver.auth import Refusal, with_authenticated
 from apiserver.request import User
 
 if TYPE_CHECKING:
-    from apiserver.request import Call, Peer
+    from apiserver.auth.authorities import Judgement
+    from apiserver.auth.trust import Trust
+    from apiserver.request import Call
 
-
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    user: User
-    not_before: float
-    not_after: float
+_UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
 class ClientCertificate:
     """Authenticates by the certificate that the connection was opened with."""
 
-    async def authenticate(self, call: Call) -> User | None:
+    def __init__(self, trust: Trust) -> None:
+        self._trust = trust
+        self._of_user = object()
+
+    async def authenticate(self, call: Call) -> User | Refusal | None:
         """Return the certificate's user while the certificate is valid; None without one, or when it names nobody."""
         peer = call.peer
         if peer.certificate is None:
             return None
-        try:
-            identity: _Identity | None = peer.identities[self]
-        except KeyError:
-            identity = peer.identities[self] = _identity_of(peer)
-        if identity is None or not identity.not_before <= time.time() <= identity.not_after:
-            return None
-        return identity.user
+        judgement = self._trust.clients.judge(peer, self)
+        known: tuple[Judgement, User | Refusal | None] | None = peer.identities.get(self._of_user)
+        if known is None or known[0] is not judgement:
+            known = peer.identities[self._of_user] = (judgement, _identity(judgement))
+        return known[1]
 
 
-def _identity_of(peer: Peer) -> _Identity | None:
-    assert peer.certificate is not None
-    certificate = x509.load_der_x509_certificate(peer.certificate)
-    names = _values(certificate.subject, NameOID.COMMON_NAME)
-    if not names or not names[-1]:
+def _identity(judgement: Judgement) -> User | Refusal | None:
+    certificate = judgement.certificate
+    if certificate is None:
+        return Refusal(f"the client's certificate does not hold: {judgement.problem}")
+    name = common_name(certificate)
+    if not name:
         return None
-    groups = dict.fromkeys((*_values(certificate.subject, NameOID.ORGANIZATION_NAME), SYSTEM_AUTHENTICATED))
-    credential = f"X509SHA256={sha256(peer.certificate).hexdigest()}"
-    extra = {"authentication.kubernetes.io/credential-id": (credential,)}
-    user = User(names[-1], groups=tuple(groups), extra=extra)
-    return _Identity(user, certificate.not_valid_before_utc.timestamp(), certificate.not_valid_after_utc.timestamp())
+    uids = _values(certificate.subject, _UID)
+    if len(uids) > 1 or uids == [""]:
+        return Refusal(f"the certificate of {name} has more than one uid, or an empty one")
+    groups = with_authenticated(name, tuple(_values(certificate.subject, NameOID.ORGANIZATION_NAME)))
+    credential = f"X509SHA256={sha256(certificate.public_bytes(Encoding.DER)).hexdigest()}"
+    return User(name, "".join(uids), groups, {"authentication.kubernetes.io/credential-id": (credential,)})
+
+
+def common_name(certificate: x509.Certificate) -> str:
+    """The common name of the subject (the last, as Go takes it), or nothing."""
+    names = _values(certificate.subject, NameOID.COMMON_NAME)
+    return names[-1] if names else ""
 
 
 def _values(subject: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:

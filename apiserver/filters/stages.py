@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from apiserver.auth import Authenticator, Authorizer
+    from apiserver.auth import Authenticator
+    from apiserver.auth.authorization import Authorization
     from apiserver.filters.access_log import AccessLog
     from apiserver.filters.deadline import Deadlines
     from apiserver.filters.limits import InFlightLimits
     from apiserver.meta.errors import APIError
-    from apiserver.request import Call
+    from apiserver.request import Call, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,13 @@ class Stages:
 
     authenticators: tuple[Authenticator, ...]
     """Asked in order; the first who knows the client wins."""
-    authorizers: tuple[Authorizer, ...]
-    """Asked in order; the first with an opinion wins, and none is a denial."""
+    authorization: Authorization
+    """Decides what they may do."""
     limits: InFlightLimits
     deadlines: Deadlines
     respond_error: Callable[[Call, APIError], web.StreamResponse]
     """Writes a Status in the form that the client asked for."""
+    anonymous: User | None = None
+    """Who those are that prove nothing; None: nobody, and they may do nothing but what everybody may."""
     access_log: AccessLog | None = None
     """None: requests are not logged."""

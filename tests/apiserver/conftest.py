@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from apiserver.access import standalone
 from apiserver.app import build_app
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
 from apiserver.config import Config
@@ -47,7 +48,7 @@ def config(tmp_path: Path) -> Config:
 @pytest.fixture
 async def server(pki: Certificates, store: MemoryStore, config: Config) -> AsyncIterator[Listening]:
     """The real server, ready, with the kinds of `tests.apiserver.gadgets`."""
-    app = build_app(config, store)
+    app = build_app(config, store, standalone([pki.authority.certificate]))
     async with app.running():
         await app.wait_ready()
         async with listening(pki, app.handle, app=app) as running:

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from apiserver.auth.client_certificate import ClientCertificate
-from apiserver.auth.standalone import HealthForAll, PrivilegedGroup
+from apiserver.access import Access, standalone
 from apiserver.certificates import Certificates
 from apiserver.config import ListenConfig
 from apiserver.endpoints.failure import respond_error
@@ -35,11 +34,14 @@ async def shell(
     deadlines: Deadlines | None = None,
     access_log: AccessLog | None = None,
     listen: ListenConfig | None = None,
+    access: Access | None = None,
 ) -> AsyncIterator[Listening]:
-    """Serve the endpoint behind the chain."""
+    """Serve the endpoint behind the chain; without `access` as a server that stands alone."""
+    access = access or standalone([pki.authority.certificate])
     stages = Stages(
-        authenticators=(ClientCertificate(),),
-        authorizers=(HealthForAll(), PrivilegedGroup()),
+        authenticators=access.authenticators,
+        authorization=access.authorization,
+        anonymous=access.anonymous,
         limits=limits or InFlightLimits(),
         deadlines=deadlines or Deadlines(),
         respond_error=respond_error,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from apiserver.access import standalone
 from apiserver.app import build_app
 from apiserver.certificates import Certificates
 from apiserver.config import Config
@@ -116,7 +117,7 @@ async def test_t004_discovery_answers_while_the_store_cannot_be_reached(pki: Cer
             raise Unavailable("nobody is there")
 
     store = Nowhere()
-    app = build_app(config, store)
+    app = build_app(config, store, standalone([pki.authority.certificate]))
     async with app.running(), listening(pki, app.handle, app=app) as running, running.client(pki.admin) as client:
         async with client.get("/apis/example.dev/v1") as response:
             names = [resource["name"] for resource in (await response.json())["resources"]]

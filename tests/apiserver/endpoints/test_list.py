@@ -12,6 +12,7 @@ import orjson
 import pytest
 import yaml
 
+from apiserver.access import standalone
 from apiserver.app import build_app
 from apiserver.certificates import Certificates
 from apiserver.config import Config
@@ -266,7 +267,8 @@ async def test_small_list_is_not_compressed(client: aiohttp.ClientSession) -> No
 async def forgetful(pki: Certificates, store: MemoryStore, config: Config) -> AsyncIterator[Listening]:
     """A server whose cache remembers no more than four changes."""
     limits = CacheLimits(history=RingLimits(changes=4, snapshots=0))
-    app = build_app(Config(data_dir=config.data_dir, kinds=config.kinds, store_name="etcd", cache=limits), store)
+    config = Config(data_dir=config.data_dir, kinds=config.kinds, store_name="etcd", cache=limits)
+    app = build_app(config, store, standalone([pki.authority.certificate]))
     async with app.running():
         await app.wait_ready()
         async with listening(pki, app.handle, app=app) as running:

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from apiserver.access import standalone
 from apiserver.app import build_app
 from apiserver.certificates import Certificates
 from apiserver.config import Config
@@ -24,7 +25,7 @@ async def store() -> AsyncIterator[MemoryStore]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(pki: Certificates, store: MemoryStore, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Listening]:
-    app = build_app(Config(data_dir=tmp_path_factory.mktemp("server")), store)
+    app = build_app(Config(data_dir=tmp_path_factory.mktemp("server")), store, standalone([pki.authority.certificate]))
     async with app.running():
         await app.wait_ready()
         async with listening(pki, app.handle, app=app) as running:

@@ -1,0 +1,73 @@
+"""May somebody do something: the authorizers asked in order, and the answer to those who may not.
+
+Used for each request before anything of an object is looked at, and again where a request turns out to do something else as well, as an
+apply that creates.
+Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/handlers/responsewriters/errors.go
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiserver.meta import errors
+from apiserver.meta.errors import APIError, GroupResource
+from apiserver.request import ANONYMOUS
+
+if TYPE_CHECKING:
+    from apiserver.auth import Authorizer
+    from apiserver.request import RequestInfo, User
+
+_SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+
+
+class Authorization:
+    """An ordered list of authorizers: the first with an opinion decides, and nobody's opinion is a denial."""
+
+    def __init__(self, authorizers: tuple[Authorizer, ...]) -> None:
+        self._authorizers = authorizers
+
+    async def check(self, user: User, info: RequestInfo) -> None:
+        """Return when it is allowed.
+
+        Raises:
+            APIError: 403; 401 for somebody whom nobody knows; 500 when it could not be found out.
+        """
+        reason = ""
+        for authorizer in self._authorizers:
+            decision = await authorizer.authorize(user, info)
+            if decision.verdict == "allow":
+                return
+            reason = decision.reason or reason
+            if decision.verdict == "deny":
+                break
+        raise errors.unauthorized() if user is ANONYMOUS else forbidden(user, info, reason)
+
+
+def forbidden(user: User, info: RequestInfo, reason: str) -> APIError:
+    """403 in Kubernetes' words."""
+    problem = _problem(user, info).translate(_SANITIZED)
+    return errors.forbidden(GroupResource(info.group, info.resource), info.name, f"{problem}: {reason}" if reason else problem)
+
+
+def _problem(user: User, info: RequestInfo) -> str:
+    said = f"User {_quoted(user.name)} cannot {info.verb}"
+    if not info.is_resource_request:
+        return f"{said} path {_quoted(info.path)}"
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    scope = f"in the namespace {_quoted(info.namespace)}" if info.namespace else "at the cluster scope"
+    return f"{said} resource {_quoted(resource)} in API group {_quoted(info.group)} {scope}"
+
+
+def _quoted(text: str) -> str:
+    """A text as Go's %q writes it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(_ESCAPES.get(character) or _visible(character) for character in text)}"'
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
