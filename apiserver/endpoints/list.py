@@ -17,9 +17,10 @@ from isal import isal_zlib
 from apiserver.endpoints.negotiation import accepts_gzip, negotiate, response_headers, yaml_bytes
 from apiserver.meta import errors
 from apiserver.meta.options import list_options
+from apiserver.registry.deflated import Deflated, deflate, gzip_member
 from apiserver.registry.errors import api_error
 from apiserver.registry.forms import Form
-from apiserver.registry.list_bytes import Deflated, ListBytes, deflate, gzip_member
+from apiserver.registry.list_bytes import ListBytes
 from apiserver.registry.listing import ObjectList, list_objects
 from apiserver.registry.selection import select
 from storage.errors import StoreError

@@ -1,20 +1,16 @@
 """A list as bytes, block by block: what has been made for a block of a snapshot is kept with it and serves every list that holds it.
 
 Whole objects and their metadata are kept, as JSON and as deflated JSON; tables (which show ages), indented JSON and YAML are made anew.
-Deflated segments end on a byte, depend on nothing before them, and carry their checksum, so that any sequence of them is one valid gzip
-member (RFC 1952).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from isal import isal_zlib
 
+from apiserver.registry.deflated import Deflated, deflate
 from apiserver.registry.partial import partial_bytes
 
 if TYPE_CHECKING:
@@ -23,39 +19,6 @@ if TYPE_CHECKING:
     from apiserver.registry.listing import ObjectList
     from apiserver.registry.stored_object import StoredObject
     from storage.snapshot import Block
-
-_LEVEL = 1
-"""kube-apiserver compresses at the fastest level too."""
-_GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-_EMPTY_LAST_BLOCK = b"\x03\x00"
-
-
-@dataclass(frozen=True, slots=True)
-class Deflated:
-    """A segment of a deflate stream, with the length and checksum of what it unfolds to."""
-
-    data: bytes
-    length: int
-    crc: int
-
-
-def deflate(raw: bytes) -> Deflated:
-    """Compress bytes to a segment that can stand anywhere in a stream."""
-    compressor = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
-    data = compressor.compress(raw) + compressor.flush(isal_zlib.Z_FULL_FLUSH)
-    return Deflated(data, len(raw), isal_zlib.crc32(raw))
-
-
-def gzip_member(segments: Iterable[Deflated]) -> list[bytes]:
-    """The pieces of one gzip file with these segments."""
-    pieces = [_GZIP_HEAD]
-    length = crc = 0
-    for segment in segments:
-        pieces.append(segment.data)
-        crc = isal_zlib.crc32_combine(crc, segment.crc, segment.length)
-        length += segment.length
-    pieces.append(_EMPTY_LAST_BLOCK + crc.to_bytes(4, "little") + (length & 0xFFFFFFFF).to_bytes(4, "little"))
-    return pieces
 
 
 class ListBytes:

@@ -8,7 +8,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.registry.list_bytes import deflate, gzip_member
+from apiserver.registry.deflated import deflate, gzip_member
 
 
 @given(st.lists(st.binary(max_size=2000), max_size=12))
