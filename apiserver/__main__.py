@@ -41,6 +41,12 @@ def main() -> None:
 @click.option("--client-ca-file", type=FILE, help="Authorities whose client certificates are accepted, beside the server's own.")
 @_KINDS
 @click.option(
+    "--enable-garbage-collector/--disable-garbage-collector",
+    default=False,
+    show_default=True,
+    help="Say that kube-controller-manager collects garbage here: orphaning and foreground deletions then wait for it.",
+)
+@click.option(
     "--shutdown-delay", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Go on accepting after the signal to stop."
 )
 @click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
@@ -53,6 +59,7 @@ def serve(
     tls_private_key_file: Path | None,
     client_ca_file: Path | None,
     kinds: tuple[str, ...],
+    enable_garbage_collector: bool,
     shutdown_delay: float,
     access_log: Literal["json", "plain"] | None,
     verbose: int,
@@ -69,6 +76,7 @@ def serve(
             listen=ListenConfig(bind_address=bind_address, secure_port=secure_port),
             tls=TLSConfig(cert_file=tls_cert_file, private_key_file=tls_private_key_file, client_ca_file=client_ca_file),
             kinds=_importable(kinds),
+            enable_garbage_collector=enable_garbage_collector,
             store_name="etcd" if flags.etcd_servers else "sqlite",
             shutdown_delay_seconds=shutdown_delay,
             access_log=access_log or "",

@@ -42,7 +42,16 @@ _DELETIONS_AT_ONCE = 32
 class ResourceStore:
     """The objects of one kind. The owner awaits `run` as a task; closing is done through the cache."""
 
-    def __init__(self, kind: ResourceKind, store: Store, *, now: Callable[[], str] = timestamp, limits: CacheLimits | None = None) -> None:
+    def __init__(
+        self,
+        kind: ResourceKind,
+        store: Store,
+        *,
+        now: Callable[[], str] = timestamp,
+        limits: CacheLimits | None = None,
+        garbage_collected: bool = True,
+    ) -> None:
+        """`garbage_collected`: somebody takes the finalizers away that orphaning and foreground deletions leave; else they leave none."""
         self.kind = kind
         self.codec = ObjectCodec(kind)
         self.cache: WatchCache[StoredObject] = WatchCache(
@@ -50,6 +59,7 @@ class ResourceStore:
         )
         self.strategy = Strategy(kind, self.codec)
         self._now = now
+        self._garbage_collected = garbage_collected
 
     async def run(self) -> None:
         """Keep the cache up with the store, for ever; the owner's task."""
@@ -288,7 +298,9 @@ class ResourceStore:
         """The object marked as deleting, None when nothing keeps it."""
         value = current.object()
         metadata = value["metadata"]
-        finalizers = deletion.finalizers_to_delete_with(metadata.get("finalizers", []), options)
+        finalizers = metadata.get("finalizers", [])
+        if self._garbage_collected:
+            finalizers = deletion.finalizers_to_delete_with(finalizers, options)
         if not finalizers:
             return None
         metadata["finalizers"] = finalizers

@@ -283,6 +283,18 @@ async def test_the_propagation_policy_decides_about_finalizers(
     assert after is None or last.object()["metadata"]["finalizers"] == after
 
 
+@pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
+async def test_without_a_garbage_collector_no_deletion_waits_for_one(spied: SpiedStore, policy: str) -> None:
+    alone = ResourceStore(describe(Gadget), spied, garbage_collected=False)
+    running = asyncio.create_task(alone.run())
+    await alone.create("ns1", gadget())
+    _, gone = await alone.delete("ns1", "x", DeleteOptions(propagation_policy=policy))
+    assert gone
+    await alone.cache.close()
+    await running
+    await spied.close()
+
+
 async def test_a_deletion_meant_for_another_incarnation_changes_nothing(gadgets: ResourceStore) -> None:
     """T074"""
     created = await gadgets.create("ns1", gadget(finalizers=["x.example/f"]))
