@@ -2,6 +2,9 @@
 
 What can be refused is refused before the stream begins; afterwards an error is an ERROR event. The response's head goes out before
 anything is waited for. Events are written past aiohttp straight to the connection, as whole chunks or messages; aiohttp ends the response.
+
+A watch that begins with a list is compressed for clients that take gzip, as one gzip file: kube-apiserver begins a new one with each
+flush, and some clients stop at the end of the first.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from aiohttp import HttpVersion11, web
 
-from apiserver.endpoints.negotiation import STREAMED, negotiate, response_headers
+from apiserver.endpoints.negotiation import STREAMED, accepts_gzip, negotiate, response_headers
 from apiserver.endpoints.websocket import accept_websocket, asks_for_websocket, ignore_messages
 from apiserver.meta import errors
 from apiserver.meta.options import list_options
@@ -25,6 +28,8 @@ from apiserver.registry.watching import Outlet, Watches
 from storage.errors import StoreError
 
 if TYPE_CHECKING:
+    from apiserver.meta.options import ListOptions
+    from apiserver.registry.frames import Framing
     from apiserver.registry.resource_store import ResourceStore
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call, Handler
@@ -54,20 +59,30 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
             return web.Response(headers=response_headers(call, "application/json"))
         if asks_for_websocket(call):
             return await _send_messages(call, serve)
-        return await _stream(call, serve)
+        return await _stream(call, _framing(call, options), serve)
 
     return watch
 
 
-async def _stream(call: Call, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
+def _framing(call: Call, options: ListOptions) -> Framing:
+    if call.http.version < HttpVersion11:
+        return "plain"
+    # As kube-apiserver: compression is for what a list would send.
+    begins_with_list = options.send_initial_events and options.allow_watch_bookmarks
+    return "gzip" if begins_with_list and accepts_gzip(call) else "chunked"
+
+
+async def _stream(call: Call, framing: Framing, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
     response = web.StreamResponse(headers=response_headers(call, "application/json"))
-    chunked = call.http.version >= HttpVersion11
-    if chunked:
-        response.enable_chunked_encoding()
-    else:
+    if framing == "plain":
         response.force_close()
+    else:
+        response.enable_chunked_encoding()
+    if framing == "gzip":
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
     transport, drain = await _begin(call, response)
-    await serve(Outlet(transport, drain, "chunked" if chunked else "plain"))
+    await serve(Outlet(transport, drain, framing))
     if not transport.is_closing():
         try:
             async with asyncio.timeout(_END_SECONDS):

@@ -1,16 +1,18 @@
 """Watch events as bytes: one line of JSON for each, and several lines packed into one chunk of a response.
 
 Made once for all watchers that want the same form. A piece that many connections share must be complete, so what frames it is put on here:
-a chunk of HTTP/1.1, or a message of RFC 6455 for each event. Nothing else here knows the protocol.
+a chunk of HTTP/1.1, compressed or not, or a message of RFC 6455 for each event. Nothing else here knows the protocol.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import orjson
 
+from apiserver.registry.deflated import Deflated, deflate
 from apiserver.registry.partial import partial_bytes, partial_of_metadata
 
 if TYPE_CHECKING:
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
     from apiserver.registry.forms import Form
     from apiserver.registry.stored_object import StoredObject
+    from storage.snapshot import Block
 
-Framing = Literal["plain", "chunked", "websocket"]
-"""What stands around events on a connection: nothing, a chunk around each piece, or a text message around each event."""
+Framing = Literal["plain", "chunked", "gzip", "websocket"]
+"""What stands around events on a connection: nothing, a chunk around each piece, a chunk around each compressed piece of one gzip file, or
+a message around each event."""
 
 ADDED = b'{"type":"ADDED","object":'
 MODIFIED = b'{"type":"MODIFIED","object":'
@@ -30,6 +34,15 @@ _ERROR = b'{"type":"ERROR","object":'
 _END = b"}\n"
 _TEXT = b"\x81"
 _INITIAL_EVENTS_END = b'"annotations":{"k8s.io/initial-events-end":"true"},'
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Several events as they go to a connection."""
+
+    data: bytes
+    segment: Deflated | None = None
+    """What is in it, when that is a piece of a gzip file."""
 
 
 class Frames:
@@ -43,6 +56,7 @@ class Frames:
         self._bookmark_head = b'{"apiVersion":%b,"kind":%b,"metadata":' % (orjson.dumps(kind.api_version), orjson.dumps(kind.kind))
         self.has_headers = self._tables is not None
         """Whether the first event of each watcher differs from the others: it has the columns of the table."""
+        self._kept = f"added/{form.as_}/{form.version}" if framing == "gzip" and self._tables is None else ""
 
     def event(self, type_: bytes, obj: StoredObject, *, headers: bool = False) -> bytes:
         """One event; `type_` is ADDED, MODIFIED or DELETED of this module."""
@@ -66,16 +80,34 @@ class Frames:
         """The event that ends a watch; a Status in every form."""
         return self._line(_ERROR, orjson.dumps(error.to_status()))
 
-    def pack(self, events: Sequence[bytes]) -> bytes:
-        """Several events as they go to a connection."""
-        if self._framing != "chunked":
-            return b"".join(events)
-        return b"".join((b"%x\r\n" % sum(map(len, events)), *events, b"\r\n"))
+    def added(self, block: Block[StoredObject]) -> Pack | None:
+        """The events of all objects of a block; None for a form of which nothing is kept with blocks.
+
+        Compressed only: what is sent as it is would take as much memory again as the objects.
+        """
+        if not self._kept:
+            return None
+        pack: Pack | None = block.kept.get(self._kept)
+        if pack is None:
+            pack = block.kept[self._kept] = self.pack([self.event(ADDED, obj) for obj in block.entries])
+        return pack
+
+    def pack(self, events: Sequence[bytes]) -> Pack:
+        """Several events in one piece."""
+        if self._framing == "gzip":
+            segment = deflate(b"".join(events))
+            return Pack(chunk(segment.data), segment)
+        return Pack(chunk(*events) if self._framing == "chunked" else b"".join(events))
 
     def _line(self, type_: bytes, value: bytes) -> bytes:
         if self._framing != "websocket":
             return b"".join((type_, value, _END))
         return b"".join((_TEXT, _message_length(len(type_) + len(value) + len(_END)), type_, value, _END))
+
+
+def chunk(*parts: bytes) -> bytes:
+    """Bytes as one chunk of an HTTP/1.1 body."""
+    return b"".join((b"%x\r\n" % sum(map(len, parts)), *parts, b"\r\n"))
 
 
 def _message_length(length: int) -> bytes:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
+from apiserver.registry.deflated import GZIP_HEAD, GzipSum
 from apiserver.registry.errors import api_error
-from apiserver.registry.frames import ADDED, DELETED, MODIFIED, Frames, Framing
+from apiserver.registry.frames import ADDED, DELETED, MODIFIED, Frames, Framing, Pack, chunk
 from apiserver.registry.listing import parse_revision
 from storage.errors import Compacted, FutureRevision, StoreError
 
@@ -184,8 +185,7 @@ class Watches:
                 if watcher.headers_due or transport.is_closing() or transport.get_write_buffer_size() > buffer_bytes:
                     watcher.fall_behind(segment.since)
                 else:
-                    for pack in packs:
-                        transport.write(pack)
+                    watcher.write(packs)
             segment.written += len(members)
             left -= len(members)
             if segment.written >= len(segment.members):
@@ -233,6 +233,7 @@ class Watches:
         """
         watcher = _Watcher(self, self._group((selection, form, outlet.framing)), outlet, bookmarks=options.allow_watch_bookmarks)
         self._watchers.add(watcher)
+        watcher.send_head()
         outlet.transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
         try:
             async with asyncio.timeout(timeout_seconds) as limit:
@@ -246,9 +247,11 @@ class Watches:
                     watcher.send_error(_too_old(error))
                 except StoreError as error:
                     watcher.send_error(api_error(error, self._store.kind.group_resource))
+            watcher.send_tail()
         except TimeoutError:
             if not limit.expired():
                 raise
+            watcher.send_tail()
         except ConnectionResetError:
             pass
         finally:
@@ -334,7 +337,7 @@ class _Group:
             return self.frames.event(DELETED, previous.at(change.revision), headers=headers)
         return None
 
-    def packs(self, piece_bytes: int) -> Iterator[bytes]:
+    def packs(self, piece_bytes: int) -> Iterator[Pack]:
         """What is pending, packed in pieces: what TLS encrypts at once stays allocated to the connection."""
         lines: list[bytes] = []
         size = 0
@@ -358,7 +361,7 @@ class _Group:
 class _Segment:
     """Packed events on their way to those who were members of a group when they were made."""
 
-    packs: tuple[bytes, ...]
+    packs: tuple[Pack, ...]
     members: tuple[_Watcher, ...]
     since: int
     through: int
@@ -373,6 +376,7 @@ class _Watcher:
         "_bookmarks",
         "_drain",
         "_limits",
+        "_sum",
         "_waker",
         "_watches",
         "deadline",
@@ -390,6 +394,7 @@ class _Watcher:
         self._bookmarks = bookmarks
         self._waker: asyncio.Future[None] | None = None
         self._bookmark_timer: asyncio.TimerHandle | None = None
+        self._sum = GzipSum() if outlet.framing == "gzip" else None
         self.transport = outlet.transport
         self.home = group
         self.group: _Group | None = None
@@ -426,7 +431,11 @@ class _Watcher:
         else:
             everything = selection.is_everything
             for block in snapshot.blocks(codec.prefix(selection.namespace)):
-                await self._send_added(block.entries if everything else [obj for obj in block.entries if selection.matches(obj)])
+                if everything and (pack := self.home.frames.added(block)) is not None:
+                    self.write((pack,))
+                    await self._drained()
+                else:
+                    await self._send_added(block.entries if everything else [obj for obj in block.entries if selection.matches(obj)])
         self.position = snapshot.revision
         if self._bookmarks:
             self._send(self.home.frames.bookmark(snapshot.revision, initial_events_end=True, headers=self.headers_due))
@@ -541,10 +550,27 @@ class _Watcher:
         """Send the event after which nothing comes."""
         self._send(self.home.frames.error(error))
 
+    def send_head(self) -> None:
+        """Begin what stands around all events, if anything does."""
+        if self._sum is not None:
+            self.transport.write(chunk(GZIP_HEAD))
+
+    def send_tail(self) -> None:
+        """End it, after everything that was written."""
+        if self._sum is not None and not self.transport.is_closing():
+            self.transport.write(chunk(self._sum.tail()))
+
+    def write(self, packs: Iterable[Pack]) -> None:
+        """Hand packed events to a connection that is open."""
+        for pack in packs:
+            self.transport.write(pack.data)
+            if self._sum is not None and pack.segment is not None:
+                self._sum.add(pack.segment)
+
     def _send(self, *lines: bytes) -> None:
         self.headers_due = False
         if not self.transport.is_closing():
-            self.transport.write(self.home.frames.pack(lines))
+            self.write((self.home.frames.pack(lines),))
 
     async def _drained(self) -> None:
         """Wait until the connection takes more, and let others have their turn.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +16,7 @@ import pytest
 from apiserver.meta.options import ListOptions
 from apiserver.meta.resource import describe
 from apiserver.registry.forms import PLAIN
+from apiserver.registry.frames import Framing
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.selection import select
 from apiserver.registry.watching import Outlet, Watches, WatchLimits
@@ -93,9 +97,11 @@ class World:
         self.watches = watches
         self.tasks: list[asyncio.Task[None]] = []
 
-    def watch(self, pipe: Pipe, options: ListOptions = WATCH_LIST, *, timeout_seconds: float = 60.0) -> asyncio.Task[None]:
+    def watch(
+        self, pipe: Pipe, options: ListOptions = WATCH_LIST, *, timeout_seconds: float = 60.0, framing: Framing = "plain"
+    ) -> asyncio.Task[None]:
         selection = select(KIND, "", "", options)
-        outlet = Outlet(pipe, pipe.drain, "plain")
+        outlet = Outlet(pipe, pipe.drain, framing)
         serving = self.watches.serve(selection, PLAIN, options, outlet, timeout_seconds=timeout_seconds)
         self.tasks.append(asyncio.create_task(serving))
         return self.tasks[-1]
@@ -162,6 +168,36 @@ async def test_one_who_does_not_read_holds_nobody_up_and_misses_nothing() -> Non
         assert revisions(await slow.wait_for(201)) == revisions(seen)
         await here.put("last")
         assert (await slow.wait_for(202))[-1] == (await quick.wait_for(202))[-1]
+
+
+async def test_a_compressed_stream_stays_whole_for_one_who_falls_behind() -> None:
+    """Its end tells length and checksum of exactly what this client was sent, by the group and by itself."""
+    async with world(SMALL) as here:
+        slow, quick = Pipe(), Pipe()
+        for number in range(10):
+            await here.put(f"before{number}", note=f"{number}" * 300)
+        serving = [here.watch(pipe, framing="gzip", timeout_seconds=3) for pipe in (slow, quick)]
+        for number in range(100):
+            slow.stuck = number % 20 > 5
+            await here.put(f"g{number}", note=random.Random(number).randbytes(500).hex())
+            if not slow.stuck:
+                slow.flush()
+                await asyncio.sleep(0)
+        slow.release()
+        await asyncio.gather(*serving)
+        assert here.watches.fallen_behind
+        for pipe in (slow, quick):
+            lines = gzip.decompress(unchunked(pipe.received)).splitlines()
+            types = Counter(orjson.loads(line)["type"] for line in lines)
+            assert (types["ADDED"], types["BOOKMARK"]) == (110, 2)
+
+
+def unchunked(data: bytes) -> bytes:
+    body = b""
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        body, data = body + data[: int(size, 16)], data[int(size, 16) + 2 :]
+    return body
 
 
 async def test_one_who_is_too_far_behind_is_told_so() -> None:
