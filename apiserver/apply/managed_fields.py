@@ -148,6 +148,12 @@ def capped(owners: Owners) -> Owners:
     return owners
 
 
-def without_times(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries as they are compared when only times may differ."""
+def keep_times(value: dict[str, Any], old: dict[str, Any]) -> None:
+    """Give the metadata `value` the times of `old` when nothing else differs, so that nothing is written."""
+    entries, kept = value.get("managedFields"), old.get("managedFields")
+    if entries and kept and entries != kept and _without_times(entries) == _without_times(kept) and {**value, "managedFields": kept} == old:
+        value["managedFields"] = kept
+
+
+def _without_times(entries: Iterable[Entry]) -> list[Entry]:
     return [{name: member for name, member in entry.items() if name != "time"} for entry in entries]

@@ -118,7 +118,7 @@ class Ownership:
     ) -> dict[str, JSON]:
         """Return the object that comes of applying something to the live one (None: there is none yet).
 
-        The result shares parts with `live`, none with `applied`. It has no defaults yet, and nulls where all parts of a list went.
+        The result shares parts with `live`, none with `applied`. It has no defaults yet.
 
         Raises:
             APIError: 400 for what cannot be applied (another kind, managedFields, a value that does not fit the schema), 409 with a cause
@@ -215,9 +215,9 @@ class Ownership:
         owned = LEAF
         for other in owners.values():
             owned = field_set.union(owned, other.fields)
-        left = self._left(remove(merged, named, schema))
+        left = self._left(remove(merged, named, schema, empty_is_null=True))
         gone = field_set.difference(present, field_set.union(left, with_named_fields(owned, schema)))
-        left = self._left(remove(merged, gone, schema))
+        left = self._left(remove(merged, gone, schema, empty_is_null=True))
         # What nobody owns goes only if the applier had applied it himself.
         result: dict[str, JSON] = remove(merged, field_set.intersection(field_set.difference(present, left), named), schema)
         return result

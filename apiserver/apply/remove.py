@@ -11,33 +11,32 @@ from apiserver.apply.typed import is_granular, item_elements, item_schema, known
 from openapi.structural import JSON, Schema
 
 
-def remove(value: JSON, fields: FieldSet, schema: Schema) -> JSON:
-    """Return the value without these fields; it itself is not changed. A granular container that loses all its parts is null.
+def remove(value: JSON, fields: FieldSet, schema: Schema, *, empty_is_null: bool = False) -> JSON:
+    """Return the value without these fields; it itself is not changed.
+
+    A granular container may lose all its parts and stay: empty, or null, which tells it from one that was empty before.
 
     Raises:
         TypedError: an item of a granular list cannot be told from others.
     """
-    if not isinstance(value, (dict, list)):
-        return value
     if not is_granular(value, schema):
-        return None
-    if isinstance(value, dict):
-        return _remove_from_map(value, fields, schema)
-    kept = []
-    items = item_schema(schema)
-    for element, item in zip(item_elements(value, schema), value, strict=True):
-        if not field_set.holds(fields, element):
-            kept.append(remove(item, fields[element], items) if element in fields else item)
-    return kept or None
-
-
-def _remove_from_map(value: dict[str, JSON], fields: FieldSet, schema: Schema) -> JSON:
-    kept = {}
-    for name, item in value.items():
-        element = f"f:{name}"
-        if not field_set.holds(fields, element):
-            kept[name] = remove(item, fields[element], known_schema(schema, name)) if element in fields else item
-    return kept or None
+        return value
+    kept: JSON
+    if value.__class__ is dict:
+        kept = {}
+        for name, item in value.items():
+            element = f"f:{name}"
+            if not field_set.holds(fields, element):
+                inner = fields.get(element)
+                kept[name] = remove(item, inner, known_schema(schema, name), empty_is_null=empty_is_null) if inner else item
+    else:
+        kept = []
+        items = item_schema(schema)
+        for element, item in zip(item_elements(value, schema), value, strict=True):
+            if not field_set.holds(fields, element):
+                inner = fields.get(element)
+                kept.append(remove(item, inner, items, empty_is_null=empty_is_null) if inner else item)
+    return kept or (None if empty_is_null else kept)
 
 
 def with_named_fields(fields: FieldSet, schema: Schema) -> FieldSet:

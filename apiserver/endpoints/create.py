@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiserver.endpoints.body import ObjectBody, format_of, read_body
 from apiserver.endpoints.negotiation import negotiate, respond_object
-from apiserver.meta.options import create_options
+from apiserver.meta.options import create_options, field_manager_of
 from apiserver.registry.write import Write
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain) -> Hand
         namespace = call.info.namespace
         store.strategy.check_namespace(value, namespace)
         bound = admission.bind(call, store.kind, "CREATE", dry_run=options.dry_run)
-        obj = await store.create(namespace, value, Write(options.dry_run, call.warnings, bound))
+        manager = field_manager_of(options, call.http.headers.get("User-Agent", ""))
+        obj = await store.create(namespace, value, Write(options.dry_run, call.warnings, bound, manager))
         return respond_object(call, form, obj, code=201)
 
     return create

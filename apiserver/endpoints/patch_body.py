@@ -1,4 +1,4 @@
-"""The body of a PATCH, whatever it is applied to: which kind of patch, decoded once, applied as often as it takes.
+"""The body of a JSON patch or merge patch, whatever it is for: which kind of patch, decoded once, applied as often as it takes.
 
 Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/handlers/patch.go
 """
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+"""In the order in which a 415 lists them."""
 
 _OPERATION_FIELDS = frozenset(("op", "path", "from", "value"))
 

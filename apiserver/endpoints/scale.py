@@ -7,13 +7,16 @@ Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from apiserver.apply.scale_fields import ScaleFields
+from apiserver.endpoints.applied_body import AppliedBody
 from apiserver.endpoints.body import BodyError, decode, format_of, go_type_of, read_body, strict_problem, unknown_fields
 from apiserver.endpoints.negotiation import negotiate, respond_value
-from apiserver.endpoints.patch_body import PatchBody, patch_type_of
+from apiserver.endpoints.patch_body import APPLY_PATCH, PatchBody, patch_type_of
 from apiserver.meta import errors
-from apiserver.meta.options import patch_options, update_options
+from apiserver.meta.options import field_manager_of, patch_options, update_options
 from apiserver.registry.scaling import NOT_SET, AccessorError, missing_replicas, scale_of, set_replicas
 from apiserver.registry.write import Write
 from openapi import normalize
@@ -22,11 +25,11 @@ from openapi.meta_v1 import Scale
 from openapi.normalize import MetadataTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohttp import web
 
     from apiserver.admission.chain import Chain
+    from apiserver.apply.managed_fields import Entry
+    from apiserver.meta.options import PatchOptions
     from apiserver.meta.resource import ScalePaths
     from apiserver.registry.resource_store import ResourceStore
     from apiserver.registry.stored_object import StoredObject
@@ -53,6 +56,7 @@ def make_get(store: ResourceStore, paths: ScalePaths) -> Handler:
 def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Handler:
     """The handler that takes a whole Scale and answers with the new one."""
     read = _reader()
+    changes = _ScaleChanges(store, paths)
 
     async def update(call: Call) -> web.Response:
         form = negotiate(call)
@@ -62,51 +66,99 @@ def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Ha
         store.strategy.check_identity(scale, call.info.namespace, call.info.name)
         write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
         uid = scale["metadata"].get("uid", "")
-        obj = await store.update(call.info.namespace, call.info.name, _scaling(paths, lambda _: scale), write, uid=uid)
+        manager = field_manager_of(options, call.http.headers.get("User-Agent", ""))
+        obj = await store.update(call.info.namespace, call.info.name, changes.by_update(lambda _: scale, manager), write, uid=uid)
         return respond_value(call, form, _scale_of(obj, paths))
 
     return update
 
 
 def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Handler:
-    """The handler that patches the Scale of an object and answers with the new one."""
+    """The handler that patches the Scale of an object, or applies one, and answers with the new one."""
     read = _reader()
+    changes = _ScaleChanges(store, paths)
 
     async def patch(call: Call) -> web.Response:
         patch_type = patch_type_of(call)
         form = negotiate(call)
         body = await read_body(call)
-        options = patch_options(call.info.query, apply=False)
-        change = PatchBody(body, patch_type, options.field_validation)
+        options = patch_options(call.info.query, apply=patch_type == APPLY_PATCH)
         namespace, name = call.info.namespace, call.info.name
+        if patch_type == APPLY_PATCH:
+            applied = AppliedBody(body, options.field_validation)
 
-        def patched(current: StoredObject) -> dict[str, Any]:
-            scale = change.apply(lambda: _scale_of(current, paths), read, call.warnings)
-            store.strategy.check_identity(scale, namespace, name)
-            return scale
+            def check(scale: dict[str, Any]) -> None:
+                applied.check_twice(call.warnings)
+                store.strategy.check_identity(scale, namespace, name)
 
+            transform = changes.by_apply(applied, options, check)
+        else:
+            change = PatchBody(body, patch_type, options.field_validation)
+
+            def patched(current: StoredObject) -> dict[str, Any]:
+                scale = change.apply(lambda: _scale_of(current, paths), read, call.warnings)
+                store.strategy.check_identity(scale, namespace, name)
+                return scale
+
+            transform = changes.by_update(patched, field_manager_of(options, call.http.headers.get("User-Agent", "")))
         write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
-        obj = await store.update(namespace, name, _scaling(paths, patched), write)
+        obj = await store.update(namespace, name, transform, write)
         return respond_value(call, form, _scale_of(obj, paths))
 
     return patch
 
 
-def _scaling(paths: ScalePaths, wanted: Callable[[StoredObject], dict[str, Any]]) -> Callable[[StoredObject], dict[str, Any]]:
-    """The change of an object that a new Scale asks for."""
+_Transform = Callable[["StoredObject"], dict[str, Any]]
 
-    def transform(current: StoredObject) -> dict[str, Any]:
-        scale = wanted(current)
-        replicas = (scale.get("spec") or {}).get("replicas", 0)
+
+class _ScaleChanges:
+    """The changes of an object that a new Scale asks for, and who owns them."""
+
+    def __init__(self, store: ResourceStore, paths: ScalePaths) -> None:
+        self._store = store
+        self._paths = paths
+        self._fields = ScaleFields(store.kind.api_version, paths.spec_replicas)
+
+    def by_update(self, wanted: _Transform, manager: str) -> _Transform:
+        def transform(current: StoredObject) -> dict[str, Any]:
+            scale = wanted(current)
+            value = current.object()
+            replicas = (scale.get("spec") or {}).get("replicas", 0)
+            entries = self._fields.updated(_entries(value), _scale_of(current, self._paths), scale, manager, self._store.now())
+            return self._changed(value, scale, replicas, entries)
+
+        return transform
+
+    def by_apply(self, applied: AppliedBody, options: PatchOptions, check: Callable[[dict[str, Any]], None]) -> _Transform:
+        def transform(current: StoredObject) -> dict[str, Any]:
+            live, value = _scale_of(current, self._paths), current.object()
+            scale, entries = self._fields.applied(
+                _entries(value), live, applied.value(), options.field_manager, self._store.now(), force=bool(options.force)
+            )
+            check(scale)
+            # Who gives the number up does not mean zero by it.
+            replicas = scale["spec"].get("replicas", live["spec"].get("replicas", 0))
+            return self._changed(value, scale, replicas, entries)
+
+        return transform
+
+    def _changed(self, value: dict[str, Any], scale: dict[str, Any], replicas: int, entries: list[Entry]) -> dict[str, Any]:
         if replicas == NOT_SET:
-            raise errors.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
-        value = current.object()
-        set_replicas(value, paths, replicas)
+            raise errors.bad_request(f'the spec replicas field "{self._paths.spec_replicas}" cannot be empty')
+        set_replicas(value, self._paths, replicas)
+        metadata = value["metadata"]
         if given := scale["metadata"].get("resourceVersion"):
-            value["metadata"]["resourceVersion"] = given
+            metadata["resourceVersion"] = given
+        if entries:
+            metadata["managedFields"] = entries
+        else:
+            metadata.pop("managedFields", None)
         return value
 
-    return transform
+
+def _entries(value: dict[str, Any]) -> list[Entry]:
+    entries: list[Entry] = value["metadata"].get("managedFields", [])
+    return entries
 
 
 def _scale_of(obj: StoredObject, paths: ScalePaths) -> dict[str, Any]:

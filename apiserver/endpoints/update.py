@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver.endpoints.body import ObjectBody, format_of, read_body
 from apiserver.endpoints.negotiation import negotiate, respond_object
-from apiserver.meta.options import update_options
+from apiserver.meta.options import field_manager_of, update_options
 from apiserver.registry.write import Write
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
             # The registry changes the two outer levels only; admission may change everything.
             return {**value, "metadata": {**value["metadata"]}} if bound is None else deepcopy(value)
 
-        write = Write(options.dry_run, call.warnings, bound)
+        manager = field_manager_of(options, call.http.headers.get("User-Agent", ""))
+        write = Write(options.dry_run, call.warnings, bound, manager)
         uid = value["metadata"].get("uid", "")
         obj = await store.update(namespace, name, transform, write, subresource=subresource, uid=uid)
         return respond_object(call, form, obj)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from apiserver.apply.managed_fields import keep_times
+from apiserver.apply.ownership import Ownership
 from apiserver.meta import errors
 from apiserver.meta.time import timestamp
 from apiserver.registry import deletion
@@ -58,7 +60,9 @@ class ResourceStore:
             store, self.codec.prefix(), decode=self.codec.decode, limits=limits, size=lambda obj: len(obj.wire)
         )
         self.strategy = Strategy(kind, self.codec)
-        self._now = now
+        self.now = now
+        self.ownership = _ownership(kind)
+        """Who owns which fields: by subresource, the empty one for the object itself."""
         self._garbage_collected = garbage_collected
 
     async def run(self) -> None:
@@ -102,6 +106,9 @@ class ResourceStore:
         metadata = value["metadata"]
         generated = bool(metadata.get("generateName")) and not metadata.get("name")
         self.strategy.deduplicate_owners(value, write.warnings, after_admission=False)
+        if write.field_manager is not None:
+            self.strategy.clear_system_fields(metadata)
+            self.ownership[""].update(None, value, write.field_manager, self.now())
         attempts = _NAME_ATTEMPTS if generated else 1
         while True:
             attempts -= 1
@@ -123,7 +130,7 @@ class ResourceStore:
         if admission is not None:
             await admission.mutate(value, None)
             strategy.deduplicate_owners(value, write.warnings, after_admission=True)
-        strategy.begin_create(value, self._now())
+        strategy.begin_create(value, self.now())
         strategy.prepare_for_create(value)
         strategy.validate_create(value, write.warnings)
         if admission is not None:
@@ -211,6 +218,33 @@ class ResourceStore:
         except StoreError as error:
             raise api_error(error, resource, name) from error
 
+    async def update_or_create(
+        self,
+        namespace: str,
+        name: str,
+        transform: Callable[[StoredObject | None], dict[str, Any]],
+        update: Write,
+        create: Write,
+    ) -> tuple[StoredObject, bool]:
+        """Update an object, or create the one that `transform` makes of None; return it, and whether it is new.
+
+        Raises:
+            APIError: as `create` and `update`, but for 404 and AlreadyExists: it goes on until one of both succeeds.
+        """
+        key = self.codec.key(namespace, name)
+        while True:
+            try:
+                return await self.update(namespace, name, transform, update), False
+            except errors.APIError as error:
+                if error.code != 404 or self.cache.peek(key) is not None:
+                    raise
+            try:
+                return await self._create_once(namespace, transform(None), create), True
+            except KeyExists:
+                continue
+            except StoreError as error:
+                raise api_error(error, self.kind.group_resource, name) from error
+
     async def _read(self, key: str) -> StoredObject | None:
         await self.cache.fresh()
         return self.cache.peek(key)
@@ -222,6 +256,8 @@ class ResourceStore:
         strategy, admission = self.strategy, write.admission
         value = transform(current)
         old = current.object()
+        if write.field_manager is not None:
+            self.ownership[subresource].update(old, value, write.field_manager, self.now())
         if admission is not None:
             await admission.mutate(value, old)
             strategy.deduplicate_owners(value, write.warnings, after_admission=True)
@@ -235,6 +271,8 @@ class ResourceStore:
             strategy.validate_update(value, old, write.warnings, content_changed=content != current.content)
         if admission is not None:
             await admission.validate(value, old)
+        if content == current.content:
+            keep_times(value["metadata"], old["metadata"])
         return self.codec.encode(value, content=content), deletion.goes_with_update(value["metadata"], old["metadata"])
 
     def _check_version(self, current: StoredObject, value: dict[str, Any]) -> None:
@@ -304,7 +342,7 @@ class ResourceStore:
         if not finalizers:
             return None
         metadata["finalizers"] = finalizers
-        deletion.mark_deleting(metadata, self._now())
+        deletion.mark_deleting(metadata, self.now())
         return self.codec.encode(value, content=current.content)
 
     async def delete_all(self, objects: Iterable[StoredObject], options: DeleteOptions, write: Write = Write()) -> None:  # noqa: B008
@@ -319,6 +357,15 @@ class ResourceStore:
             for result in results:
                 if isinstance(result, BaseException) and not (isinstance(result, errors.APIError) and result.code == 404):
                     raise result
+
+
+def _ownership(kind: ResourceKind) -> dict[str, Ownership]:
+    of_object = frozenset(("status",)) if kind.has_status else frozenset[str]()
+    of_status = frozenset(("metadata", "spec"))
+    return {
+        "": Ownership(kind.schema, kind.api_version, kind.kind, reset=of_object),
+        "status": Ownership(kind.schema, kind.api_version, kind.kind, subresource="status", reset=of_status),
+    }
 
 
 def _copy(value: dict[str, Any]) -> dict[str, Any]:

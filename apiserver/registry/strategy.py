@@ -96,11 +96,15 @@ class Strategy:
 
     # Before an object is stored
 
+    def clear_system_fields(self, metadata: dict[str, Any]) -> None:
+        """Drop what a new object cannot say about itself."""
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            metadata.pop(name, None)
+
     def begin_create(self, value: dict[str, Any], now: str) -> None:
         """Set what the server decides about a new object: its identity and its first moment."""
         metadata = value["metadata"]
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
-            metadata.pop(name, None)
+        self.clear_system_fields(metadata)
         metadata["creationTimestamp"] = now
         metadata["uid"] = str(uuid.uuid4())
         if not metadata.get("name") and metadata.get("generateName"):
@@ -130,15 +134,16 @@ class Strategy:
                 metadata[name] = old_metadata[name]
         if "deletionGracePeriodSeconds" in old_metadata:
             metadata.setdefault("deletionGracePeriodSeconds", old_metadata["deletionGracePeriodSeconds"])
-        _restore(metadata, "managedFields", old_metadata.get("managedFields"))
         metadata.pop("selfLink", None)
         return content
 
     def prepare_for_status_update(self, value: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
-        """The old object with the new one's status."""
+        """The old object with the new one's status, and with its owners."""
         merged = {key: member for key, member in old.items() if key != "status"}
         if "status" in value:
             merged["status"] = value["status"]
+        merged["metadata"] = dict(old["metadata"])
+        _restore(merged["metadata"], "managedFields", value["metadata"].get("managedFields"))
         return merged
 
     # Validation

@@ -30,3 +30,5 @@ class Write:
     """Receives the texts of Warning headers."""
     admission: Admission | None = None
     """None: nobody has a say."""
+    field_manager: str | None = None
+    """Who owns what the write changes. None: nobody is tracked, and what the object says about owners is stored as it is."""

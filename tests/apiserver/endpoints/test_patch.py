@@ -137,13 +137,14 @@ async def test_too_many_operations_are_refused(client: aiohttp.ClientSession, va
 
 @pytest.mark.parametrize(
     "content_type",
-    ["application/strategic-merge-patch+json", "application/json", "application/apply-patch+yaml", "APPLICATION/MERGE-PATCH+JSON"],
+    ["application/strategic-merge-patch+json", "application/json", "APPLICATION/MERGE-PATCH+JSON"],
 )
 async def test_patch_types_that_are_not_served_are_told(client: aiohttp.ClientSession, value: dict[str, Any], content_type: str) -> None:
     """T032"""
     async with client.patch(X, data=b"{}", headers={"Content-Type": content_type}) as response:
         status = await assert_status(response, 415, "UnsupportedMediaType")
-    assert status["message"].endswith("accepted media types include: application/json-patch+json, application/merge-patch+json")
+    accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    assert status["message"].endswith(f"accepted media types include: {accepted}")
 
 
 async def test_a_charset_does_not_matter(client: aiohttp.ClientSession, value: dict[str, Any]) -> None:
