@@ -50,10 +50,14 @@ def test_t014_dry_run_on_the_server_stores_nothing(kubectl: Kubectl) -> None:
     for command in (
         ["scale", "wp/x", "--replicas=9"],
         ["label", "wp/x", "a=b"],
-        ["patch", "wp/x", "--type=merge", "-p", '{"spec":{"warmPool":1}}'],
+        ["annotate", "wp/x", "a=b"],
         ["delete", "wp/x"],
     ):
         assert "(server dry run)" in kubectl(*command, "--dry-run=server")
+    assert (
+        kubectl("patch", "wp/x", "--type=merge", "-p", '{"spec":{"warmPool":1}}', "--dry-run=server", "-o", "jsonpath={.spec.warmPool}")
+        == "1"
+    )
     assert metadata_of(kubectl, "x") == before
 
 
@@ -156,7 +160,9 @@ def test_patch_changes_the_spec(kubectl: Kubectl, flags: list[str], expected: di
             id="invalid",
         ),
         pytest.param(
-            ["--type=json", "-p", '[{"op":"test","path":"/spec/replicas","value":9}]'], "Testing value /spec/replicas failed", id="test"
+            ["--type=json", "-p", '[{"op":"test","path":"/spec/replicas","value":9}]'],
+            "The request is invalid: the server rejected our request due to an error",
+            id="test",
         ),
         pytest.param(
             ["-p", '{"spec":{}}'], "application/strategic-merge-patch+json is not supported by clrk.apoxy.dev/v1alpha1", id="strategic"
@@ -207,7 +213,9 @@ def test_label_and_annotate(kubectl: Kubectl) -> None:
     assert metadata["generation"] == 1
     assert kubectl("annotate", "wp/x", "note-") == f"{POOL}/x annotated\n"
     assert kubectl("get", "wp", "-L", "a", "-l", "all=yes", "--no-headers").split()[-1] != ""
-    assert "Invalid value" in kubectl.fails("label", "wp/x", "b=not valid")
+    assert "metadata.labels: Invalid value" in kubectl.fails(
+        "patch", "wp/x", "--type=merge", "-p", '{"metadata":{"labels":{"b":"not valid"}}}'
+    )
 
 
 def test_edit_stores_what_the_editor_leaves(kubectl: Kubectl) -> None:
