@@ -47,12 +47,30 @@ def main() -> None:
     help="Say that kube-controller-manager collects garbage here: orphaning and foreground deletions then wait for it.",
 )
 @click.option(
-    "--shutdown-delay", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Go on accepting after the signal to stop."
+    "--shutdown-send-retry-after",
+    is_flag=True,
+    help="While running requests finish, answer new ones with 429 and Retry-After instead of refusing connections.",
 )
 @click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
 @click.option("-v", "--verbose", count=True, help="Log more; twice: everything.")
 def serve(
     flags: StoreFlags,
+@click.option("--request-timeout", type=DURATION, default="1m0s", show_default=True, help="How long a request may take that is no watch.")
+@click.option(
+    "--min-request-timeout",
+    type=click.IntRange(1),
+    default=1800,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a watch goes on at least that names no time-out; up to twice as long.",
+)
+@click.option(
+    "--shutdown-delay-duration",
+    type=DURATION,
+    default="0s",
+    show_default=True,
+    help="Go on serving after the signal to stop, not ready, for as long as load balancers take to notice.",
+)
     secure_port: int,
     bind_address: str,
     tls_cert_file: Path | None,
@@ -60,7 +78,10 @@ def serve(
     client_ca_file: Path | None,
     kinds: tuple[str, ...],
     enable_garbage_collector: bool,
-    shutdown_delay: float,
+    request_timeout: float,
+    min_request_timeout: int,
+    shutdown_delay_duration: float,
+    shutdown_send_retry_after: bool,
     access_log: Literal["json", "plain"] | None,
     verbose: int,
 ) -> None:
@@ -78,7 +99,11 @@ def serve(
             kinds=_importable(kinds),
             enable_garbage_collector=enable_garbage_collector,
             store_name="etcd" if flags.etcd_servers else "sqlite",
-            shutdown_delay_seconds=shutdown_delay,
+            request_timeout_seconds=request_timeout,
+            min_request_timeout_seconds=min_request_timeout,
+            shutdown_delay_seconds=shutdown_delay_duration,
+            shutdown_timeout_seconds=request_timeout,
+            shutdown_send_retry_after=shutdown_send_retry_after,
             access_log=access_log or "",
         )
         run(serve_until_stopped(config, location, ready=_say_ready))

@@ -52,6 +52,8 @@ class App:
     resources: tuple[ResourceStore, ...]
     draining: asyncio.Event
     """Set by whoever stops the server: from then on it is not ready."""
+    refusing: asyncio.Event
+    """Set when new requests are to be turned away, which happens if the configuration says so."""
     _watches: tuple[Watches, ...]
     _tasks: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
 
@@ -60,7 +62,8 @@ class App:
         self.draining.set()
 
     def end_watches(self) -> None:
-        """End every watch as if its time were up: clients resume elsewhere."""
+        """End every watch as if its time were up: clients resume elsewhere. Turn new requests away, if that is wanted."""
+        self.refusing.set()
         for watches in self._watches:
             watches.close()
 
@@ -105,7 +108,7 @@ def build_app(
     )
     described = [resource.kind for resource in resources]
     documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
-    draining = asyncio.Event()
+    draining, refusing = asyncio.Event(), asyncio.Event()
     deadlines = Deadlines(timeout_seconds=config.request_timeout_seconds)
     paths = {
         **_health(config, store, resources, draining),
@@ -121,16 +124,17 @@ def build_app(
         deadlines=deadlines,
         respond_error=respond_error,
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
+        refusing=refusing if config.shutdown_send_retry_after else None,
     )
     watches = tuple(Watches(resource) for resource in resources)
     admission = Chain()
     served = {
-        _address(resource.kind): Served(resource.kind, _handlers(resource, watched, admission))
+        _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission))
         for resource, watched in zip(resources, watches, strict=True)
     }
     router = Router(served, paths)
     tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *((upkeep,) if upkeep is not None else ()))
-    return App(enter(bind(stages, router)), resources, draining, watches, tasks)
+    return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)
 
 
 def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:
@@ -145,13 +149,13 @@ def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:
         raise StartupError(str(error)) from error
 
 
-def _handlers(resource: ResourceStore, watches: Watches, admission: Chain) -> dict[tuple[str, str], Handler]:
+def _handlers(config: Config, resource: ResourceStore, watches: Watches, admission: Chain) -> dict[tuple[str, str], Handler]:
     """The verbs of one kind, and of its subresources."""
     kind, tables = resource.kind, TableConvertor(resource.kind)
     handlers = {
         ("get", ""): get.make(resource, tables),
         ("list", ""): list_.make(resource, tables),
-        ("watch", ""): watch.make(resource, tables, watches),
+        ("watch", ""): watch.make(resource, tables, watches, min_timeout_seconds=config.min_request_timeout_seconds),
         ("create", ""): create.make(resource, tables, admission),
         ("update", ""): update.make(resource, tables, admission),
         ("patch", ""): patch.make(resource, tables, admission),

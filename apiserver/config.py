@@ -85,3 +85,8 @@ class Config:
     """How long running requests may take to finish after that; what is left then is cut off."""
     access_log: Literal["", "json", "plain"] = ""
     """A line per request on standard error. Off by default: it costs more than answering from memory."""
+    min_request_timeout_seconds: float = 1800.0
+    """How long a watch goes on, at least, that names no time of its own; up to twice as long, so that clients do not come back together."""
+    shutdown_send_retry_after: bool = False
+    """Whether connections are still accepted while running requests finish, and new requests answered with 429 and Retry-After. Else new
+    connections are refused then."""

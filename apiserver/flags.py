@@ -10,12 +10,34 @@ from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from apiserver.meta.time import parse_duration
+
 if TYPE_CHECKING:
     from storage.etcd import EtcdConfig
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
+
+class _Duration(click.ParamType[float]):
+    """A duration as Go's flags take it; in seconds inside."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it, or say what is wrong with it."""
+        if not isinstance(value, str):
+            return float(value)
+        try:
+            seconds = parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if seconds < 0:
+            self.fail(f"{value} is negative", param, ctx)
+        return seconds
+
+
+DURATION = _Duration()
 FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 

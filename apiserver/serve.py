@@ -2,7 +2,7 @@
 
 Starting: everything that can be wrong with what the caller gave is found before the first connection is accepted. A store in etcd that
 cannot be reached is not: the server waits for it, answers discovery meanwhile, and is not ready.
-Ending: not ready at once; after the delay no new connections; running requests finish, watches end cleanly; a second signal cuts them off.
+Ending: not ready at once; after the delay no new requests; running ones finish, watches end cleanly; a second signal cuts them off.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def _end_gently(app: App, listener: Server, config: Config) -> None:
     app.drain()
     await asyncio.sleep(config.shutdown_delay_seconds)
     app.end_watches()
-    await listener.stop(timeout_seconds=config.shutdown_timeout_seconds)
+    await listener.stop(timeout_seconds=config.shutdown_timeout_seconds, accept_until_quiet=config.shutdown_send_retry_after)
 
 
 def _settle_heap() -> None:

@@ -234,14 +234,16 @@ class Server:
             ssl_shutdown_timeout=_CLOSE_SECONDS,
         )
 
-    async def stop(self, *, timeout_seconds: float) -> None:
+    async def stop(self, *, timeout_seconds: float, accept_until_quiet: bool = False) -> None:
         """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.
 
+        With `accept_until_quiet` connections are accepted for as long as that takes; each serves one request, or none.
         Cancelling it cuts everything off at once.
         """
         assert self._server is not None
         assert self._listener is not None
-        self._server.close()
+        if not accept_until_quiet:
+            self._server.close()
         self._listener.drain()
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -249,5 +251,6 @@ class Server:
         except TimeoutError:
             _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
         finally:
+            self._server.close()
             self._listener.pre_shutdown()
             await self._listener.shutdown(_CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS)

@@ -35,12 +35,17 @@ if TYPE_CHECKING:
     from apiserver.request import Call, Handler
 
 MIN_TIMEOUT_SECONDS = 1800.0
-"""A watch without a time-out of its own ends after one to two times this, spread so that clients do not come back together."""
+"""The default of kube-apiserver's --min-request-timeout."""
 _END_SECONDS = 10.0
 
 
-def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Handler:
-    """The handler that streams the changes of a namespace, or of all of them."""
+def make(
+    store: ResourceStore, tables: TableConvertor, watches: Watches, *, min_timeout_seconds: float = MIN_TIMEOUT_SECONDS
+) -> Handler:
+    """The handler that streams the changes of a namespace, or of all of them.
+
+    A watch without a time-out of its own ends after one to two times `min_timeout_seconds`, so that clients do not come back together.
+    """
 
     async def watch(call: Call) -> web.StreamResponse:
         form = _form(call, tables)
@@ -53,7 +58,7 @@ def make(store: ResourceStore, tables: TableConvertor, watches: Watches) -> Hand
                 await store.cache.fresh()
             except StoreError as error:
                 raise api_error(error, store.kind.group_resource) from error
-        timeout_seconds = float(options.timeout_seconds or 0) or MIN_TIMEOUT_SECONDS * (1.0 + random.random())
+        timeout_seconds = float(options.timeout_seconds or 0) or min_timeout_seconds * (1.0 + random.random())
         serve = partial(watches.serve, selection, form, options, timeout_seconds=timeout_seconds)
         if info.method == "HEAD":
             return web.Response(headers=response_headers(call, "application/json"))

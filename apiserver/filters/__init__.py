@@ -24,6 +24,7 @@ CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
     access_log.make,
     errors.make,
     request_info.make,
+    shutting_down.make,
     deadline.make,
     authentication.make,
     limits.make,

@@ -8,12 +8,12 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/filte
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
+from apiserver.meta.time import parse_duration
 from apiserver.request import is_long_running
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from apiserver.request import Call, Filter, Handler
 
 _PROBLEM = "request did not complete within the allotted timeout"
-_PIECE = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
-_DURATION = re.compile(f"(?:{_PIECE})+", re.ASCII)
-_UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(slots=True, eq=False)
@@ -101,15 +98,12 @@ def make(stages: Stages) -> Filter:
 
 
 def parse_duration_seconds(text: str) -> float:
-    """Read a duration as Go writes it: `1m30s`, `500ms`, `0`.
+    """Read the parameter `timeout`.
 
     Raises:
-        APIError: 400, with Go's words, for anything else.
+        APIError: 400, with Go's words, for what is no duration.
     """
-    body = text[1:] if text[:1] in ("+", "-") else text
-    if body == "0":
-        return 0.0
-    if len(body) > 64 or not _DURATION.fullmatch(body):
-        raise errors.bad_request(f'invalid timeout specified in the request URL - time: invalid duration "{text}"')
-    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in re.findall(_PIECE, body))
-    return -seconds if text.startswith("-") else seconds
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from error

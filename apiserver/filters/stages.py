@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,3 +35,5 @@ class Stages:
     """Who those are that prove nothing; None: nobody, and they may do nothing but what everybody may."""
     access_log: AccessLog | None = None
     """None: requests are not logged."""
+    refusing: asyncio.Event | None = None
+    """Set when new requests are to be turned away; None: they never are."""

@@ -1,10 +1,16 @@
-"""Moments and ages as Kubernetes prints them."""
+"""Moments, ages and durations as Kubernetes prints and reads them."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from openapi import rfc3339
+
+_PIECE = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_DURATION = re.compile(f"(?:{_PIECE})+", re.ASCII)
+_UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION_CHARACTERS = 64
 
 
 def timestamp(moment: datetime | None = None) -> str:
@@ -19,6 +25,21 @@ def parse_timestamp(text: str) -> datetime:
         ValueError: with the text of Go's time package.
     """
     return rfc3339.parse(text)
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration as Go writes it, and return it in seconds: `1m30s`, `500ms`, `0`.
+
+    Raises:
+        ValueError: with Go's words, for anything else.
+    """
+    body = text[1:] if text[:1] in ("+", "-") else text
+    if body == "0":
+        return 0.0
+    if len(body) > _DURATION_CHARACTERS or not _DURATION.fullmatch(body):
+        raise ValueError(f'time: invalid duration "{text}"')
+    seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in re.findall(_PIECE, body))
+    return -seconds if text.startswith("-") else seconds
 
 
 def human_duration(seconds: float) -> str:

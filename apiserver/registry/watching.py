@@ -86,6 +86,8 @@ class Watches:
         self._spent_seconds = 0.0
         self._rest_until = 0.0
         self._closed = False
+        self._ended_at = 0
+        self._flushed = asyncio.Event()
         self.fallen_behind = 0
         """How often a watcher had to catch up."""
         self.cut = 0
@@ -96,9 +98,17 @@ class Watches:
         return len(self._watchers)
 
     def close(self) -> None:
-        """End all watches cleanly: each client sees the end of its stream and may resume elsewhere."""
+        """End all watches cleanly: each client sees everything up to now, a last bookmark if it takes them, and the end of its stream.
+
+        So it resumes elsewhere from now, also when it had not seen an event for long.
+        """
+        if self._closed:
+            return
         self._closed = True
         self._unsubscribe()
+        self._ended_at = self._store.cache.revision
+        if not self._writing:
+            self._flushed.set()
         for watcher in self._watchers:
             watcher.wake()
 
@@ -201,6 +211,8 @@ class Watches:
         due, self._due = self._due, []
         for watcher in due:
             watcher.send_bookmark()
+        if self._closed:
+            self._flushed.set()
 
     def bookmark(self, watcher: _Watcher) -> None:
         """Tell a watcher how far it has got, after what is on its way to it."""
@@ -243,6 +255,9 @@ class Watches:
                     while not self._closed:
                         await watcher.catch_up()
                         await watcher.rest()
+                    # What is on its way to the members goes out first.
+                    await self._flushed.wait()
+                    watcher.send_last_bookmark(self._ended_at)
                 except Compacted as error:
                     watcher.send_error(_too_old(error))
                 except StoreError as error:
@@ -545,6 +560,12 @@ class _Watcher:
             return
         self._send(self.home.frames.bookmark(self._watches.store.cache.revision, headers=self.headers_due))
         self._plan_bookmark()
+
+    def send_last_bookmark(self, ended_at: int) -> None:
+        """Say how far this watcher has got when all watches end: as a member to `ended_at`, else as far as it has caught up."""
+        revision = self.position if self.group is None else max(self.position, ended_at)
+        if self._bookmarks and revision <= self._watches.store.cache.revision:
+            self._send(self.home.frames.bookmark(revision, headers=self.headers_due))
 
     def send_error(self, error: errors.APIError) -> None:
         """Send the event after which nothing comes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -35,6 +36,7 @@ async def shell(
     access_log: AccessLog | None = None,
     listen: ListenConfig | None = None,
     access: Access | None = None,
+    refusing: asyncio.Event | None = None,
 ) -> AsyncIterator[Listening]:
     """Serve the endpoint behind the chain; without `access` as a server that stands alone."""
     access = access or standalone([pki.authority.certificate])
@@ -46,6 +48,7 @@ async def shell(
         deadlines=deadlines or Deadlines(),
         respond_error=respond_error,
         access_log=access_log,
+        refusing=refusing,
     )
     async with listening(pki, enter(bind(stages, endpoint)), config=listen) as running:
         yield running

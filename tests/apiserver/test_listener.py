@@ -251,6 +251,33 @@ async def test_t122_stopping_finishes_running_requests_and_closes_idle_connectio
         await stopping
 
 
+async def test_t122_new_requests_are_sent_elsewhere_while_running_ones_finish_if_that_is_wanted(pki: Certificates) -> None:
+    begun, finish, refusing = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def wait(call: Call) -> web.Response:
+        if call.info.path == "/slow":
+            begun.set()
+            await finish.wait()
+        return web.Response(text="done")
+
+    async with shell(pki, wait, refusing=refusing) as listener, listener.client(pki.admin) as client:
+        async with client.get("/quick") as response:
+            assert response.status == 200
+        slow = asyncio.create_task(client.get("/slow"))
+        await begun.wait()
+        refusing.set()
+        stopping = asyncio.create_task(listener.server.stop(timeout_seconds=30, accept_until_quiet=True))
+        async with listener.client(pki.admin) as late, late.get("/quick") as response:
+            assert response.status == 429
+            assert (response.headers["Retry-After"], response.headers["Connection"]) == ("5", "close")
+            assert await response.text() == "The apiserver is shutting down, please try again later.\n"
+        async with client.get("/livez") as response:
+            assert response.status == 200
+        finish.set()
+        assert await (await slow).text() == "done"
+        await stopping
+
+
 async def test_stopping_cuts_off_what_takes_too_long(pki: Certificates) -> None:
     begun = asyncio.Event()
 

@@ -87,7 +87,7 @@ async def test_it_says_when_it_is_ready_serves_and_ends_cleanly(tmp_path: Path, 
 
 
 async def test_a_second_signal_does_not_wait(tmp_path: Path, start: Start) -> None:
-    server = await start(*serving(tmp_path), "--shutdown-delay", "600")
+    server = await start(*serving(tmp_path), "--shutdown-delay-duration", "10m")
     await ready_line(server)
     async with admin(tmp_path) as client:
         async with client.get("/readyz") as response:

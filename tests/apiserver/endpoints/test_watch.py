@@ -260,12 +260,18 @@ async def test_watchers_of_every_kind_see_every_change_in_order(client: aiohttp.
     assert all(stream == revisions[0] for stream in revisions)
 
 
-async def test_closing_the_app_ends_every_watch_cleanly(server: Listening, client: aiohttp.ClientSession) -> None:
-    async with watching(client, **WATCH_LIST) as events:
+async def test_t122_closing_the_app_ends_every_watch_cleanly(server: Listening, client: aiohttp.ClientSession) -> None:
+    """Who takes bookmarks gets a last one, and resumes from there without a list."""
+    async with watching(client, **WATCH_LIST) as events, watching(client, watch="1", resourceVersion="0") as plain:
         await events.next()
+        created = await create(client, "g1")
+        assert (await events.next())["object"] == (await plain.next())["object"] == created
         assert server.app is not None
         server.app.end_watches()
+        last = await events.next()
+        assert (last["type"], last["object"]["metadata"]) == ("BOOKMARK", {"resourceVersion": created["metadata"]["resourceVersion"]})
         await events.end()
+        await plain.end()
 
 
 async def test_watch_of_a_client_that_has_gone_costs_nothing(server: Listening, client: aiohttp.ClientSession) -> None:

@@ -329,3 +329,26 @@ async def test_event_is_made_once_for_all(members: int, monkeypatch: pytest.Monk
         for pipe in pipes:
             await pipe.wait_for(11)
     assert made == (10 if members else 0)
+
+
+async def test_t122_the_end_waits_for_what_is_on_its_way_and_comes_with_a_bookmark_behind_it() -> None:
+    """Also while writes are held back after busy ones, and for one who had fallen behind."""
+    async with world(WatchLimits(buffer_bytes=4096, piece_bytes=1024, rest_ratio=1e9)) as here:
+        quick, slow = Pipe(), Pipe()
+        serving = [here.watch(quick), here.watch(slow)]
+        await quick.wait_for(1)
+        await slow.wait_for(1)
+        slow.stuck = True
+        for number in range(20):
+            await here.put(f"g{number}", note="x" * 1000)
+        here.watches.close()
+        after = here.resource.cache.revision
+        await here.put("too-late")
+        slow.release()
+        await asyncio.gather(*serving)
+        for pipe in (quick, slow):
+            events = pipe.events()
+            last = int(events[-1]["object"]["metadata"]["resourceVersion"])
+            assert events[-1]["type"] == "BOOKMARK"
+            assert revisions(events) == list(range(revisions(events)[0], last + 1))
+        assert int(quick.events()[-1]["object"]["metadata"]["resourceVersion"]) == after
