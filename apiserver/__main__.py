@@ -10,7 +10,7 @@ from typing import Literal
 
 import click
 
-from apiserver.flags import FILE, OneLine, StoreFlags, run, store_options
+from apiserver.flags import DURATION, FILE, OneLine, StoreFlags, run, store_options
 from apiserver.store_commands import store
 
 _OWN_KINDS = ("apiserver.kinds",)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, request_info
+from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, request_info, shutting_down
 from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call
 
 if TYPE_CHECKING:
