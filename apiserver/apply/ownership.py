@@ -131,7 +131,7 @@ class Ownership:
             except _ConflictError as error:
                 conflicts = error.conflicts
                 if live is not None and manager == last_applied.KUBECTL:
-                    mine = last_applied.still_applied(self._tracked(live), self._api_version, self._schema)
+                    mine = last_applied.still_applied(_without_managed_fields(live), self._api_version, self._schema)
                     conflicts = _conflicts_beyond(conflicts, mine)
                 if conflicts:
                     raise conflict_error(conflicts) from error

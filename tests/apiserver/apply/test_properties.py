@@ -1,0 +1,150 @@
+"""What holds for every sequence of creates, updates and applies."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apiserver.apply import field_set
+from apiserver.apply.applied_fields import applied_fields
+from apiserver.apply.field_set import LEAF, FieldSet
+from apiserver.apply.ownership import Ownership
+from apiserver.meta.errors import APIError
+from tests.apiserver.apply.things import API_VERSION, SCHEMA
+
+Value = dict[str, Any]
+
+OWNERSHIP = Ownership(SCHEMA, API_VERSION, "Thing")
+SHORT = st.sampled_from("abc")
+LEAVES = st.fixed_dictionaries({}, optional={"left": SHORT, "right": SHORT})
+BRANCHES = st.fixed_dictionaries({}, optional={"leaf": LEAVES, "size": st.integers(0, 2)})
+TAGS = st.lists(st.sampled_from("pqrs"), min_size=1, max_size=4, unique=True)
+ITEMS = st.lists(
+    st.fixed_dictionaries({"name": st.sampled_from("ABC")}, optional={"value": SHORT, "tags": TAGS}),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda item: item["name"],
+)
+PORTS = st.lists(
+    st.fixed_dictionaries({"port": st.integers(1, 2)}, optional={"protocol": st.sampled_from(["TCP", "UDP"]), "name": SHORT}),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda port: (port["port"], port.get("protocol", "TCP")),
+)
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "count": st.integers(0, 2),
+        "note": SHORT,
+        "flag": st.booleans(),
+        "branch": BRANCHES,
+        "items": ITEMS,
+        "ports": PORTS,
+        "tags": TAGS,
+        "numbers": st.lists(st.integers(0, 1), max_size=2),
+        "options": st.dictionaries(SHORT, SHORT, max_size=2),
+        "groups": st.dictionaries(SHORT, BRANCHES, max_size=2),
+        "selector": st.dictionaries(SHORT, SHORT, max_size=2),
+        "extra": st.dictionaries(
+            SHORT, st.one_of(SHORT, st.booleans(), st.integers(0, 1), st.dictionaries(SHORT, SHORT, max_size=1)), max_size=2
+        ),
+    },
+)
+"""Empty lists of items are left out: applying one says nothing, and yet makes it where there is none."""
+MANAGERS = st.sampled_from(("m1", "m2", "m3"))
+STEPS = st.lists(st.tuples(st.sampled_from(("apply", "force", "update")), MANAGERS, SPECS), min_size=1, max_size=6)
+
+
+def thing(spec: Value) -> Value:
+    return {"apiVersion": API_VERSION, "kind": "Thing", "metadata": {"name": "t"}, "spec": spec}
+
+
+def is_an_empty_container(path: field_set.Path, value: Value | None) -> bool:
+    """Whether there is an empty container: a field like others as long as it is empty."""
+    node: Any = value
+    for element in path:
+        if not isinstance(node, dict):
+            return False
+        node = node.get(element[2:])
+    return node in ({}, [])
+
+
+def owners(value: Value | None) -> dict[tuple[str, str], FieldSet]:
+    entries = value["metadata"].get("managedFields", ()) if value is not None else ()
+    return {(entry["manager"], entry["operation"]): entry["fieldsV1"] for entry in entries}
+
+
+def step(live: Value | None, how: str, manager: str, spec: Value) -> Value | None:
+    """The object after a write; as it was when that is a conflict."""
+    if how == "update":
+        value = thing(deepcopy(spec))
+        if live is not None:
+            value["metadata"] = {**live["metadata"]}
+        OWNERSHIP.update(live, value, manager, "T")
+        return value
+    try:
+        return OWNERSHIP.apply(live, thing(spec), manager, "T", force=how == "force")
+    except APIError as error:
+        if error.code != 409:
+            raise
+        return live
+
+
+def walked(steps: list[tuple[str, str, Value]]) -> Value | None:
+    live: Value | None = None
+    for how, manager, spec in steps:
+        live = deepcopy(step(live, how, manager, spec))
+    return live
+
+
+@settings(max_examples=300)
+@given(STEPS, MANAGERS, SPECS)
+def test_applying_twice_is_applying_once(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
+    once = OWNERSHIP.apply(walked(steps), thing(spec), manager, "T", force=True)
+    assert OWNERSHIP.apply(deepcopy(once), thing(spec), manager, "later", force=True) == once
+    assert OWNERSHIP.apply(deepcopy(once), thing(spec), manager, "later") == once
+
+
+@settings(max_examples=300)
+@given(STEPS, MANAGERS, SPECS)
+def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
+    value = OWNERSHIP.apply(walked(steps), thing(spec), manager, "T", force=True)
+    wanted = applied_fields({"spec": spec}, SCHEMA)
+    missing = field_set.difference(wanted, applied_fields(value, SCHEMA))
+    assert all(is_an_empty_container(path, thing(spec)) for path in field_set.paths(missing))
+    assert owners(value).get((manager, "Apply"), LEAF) == wanted
+
+
+@settings(max_examples=300)
+@given(STEPS, MANAGERS, SPECS)
+def test_nobody_loses_a_field_to_an_apply_that_does_not_force(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
+    """But for what is inside of an item that the applier had applied and gives up: it goes with its item."""
+    live = walked(steps)
+    before, present = owners(live), applied_fields(live or {}, SCHEMA)
+    value = step(deepcopy(live), "apply", manager, spec)
+    after, still = owners(value), applied_fields(value or {}, SCHEMA)
+    me = (manager, "Apply")
+    given_up = field_set.difference(before.get(me, LEAF), after.get(me, LEAF))
+    for owner, fields in before.items():
+        if owner != me:
+            gone = field_set.difference(field_set.intersection(fields, present), still)
+            for path in field_set.paths(field_set.union(field_set.difference(fields, after.get(owner, LEAF)), gone)):
+                went_with = any(field_set.has(given_up, path[:size]) for size in range(1, len(path)))
+                assert went_with or (field_set.has(after.get(owner, LEAF), path) and is_an_empty_container(path, live))
+
+
+@settings(max_examples=300)
+@given(STEPS)
+def test_owners_together_own_all_that_was_set_through_them(steps: list[tuple[str, str, Value]]) -> None:
+    live = walked(steps)
+    together = LEAF
+    for fields in owners(live).values():
+        assert fields != LEAF
+        assert field_set.canonical(fields) == fields
+        together = field_set.union(together, fields)
+    present = applied_fields({"spec": (live or {}).get("spec", {})}, SCHEMA)
+    # A container that lost its parts is nobody's, if nobody ever made it.
+    assert all(is_an_empty_container(path, live) for path in field_set.paths(field_set.difference(present, together)))
