@@ -88,6 +88,11 @@ class Connection(web.RequestHandler):
         response.force_close()
         return response
 
+    def log_exception(self, *args: Any, **settings: Any) -> None:
+        """Tell of what fails outside of the chain; that a client has gone while the rest of its body was read away is no failure."""
+        if self.transport is not None:
+            super().log_exception(*args, **settings)
+
     def _refuse_head(self) -> None:
         if self.transport is not None:
             body = _status_body(431, "the head of the request is too large")

@@ -50,8 +50,8 @@ class Serving:
 
 
 @contextmanager
-def serving(data_dir: Path, *flags: str, cwd: Path = ROOT) -> Iterator[Serving]:
-    """Serve on a free port until the end of the block; the process must then end well when it is told to.
+def serving(data_dir: Path, *flags: str, cwd: Path = ROOT, quiet: bool = True) -> Iterator[Serving]:
+    """Serve on a free port until the end of the block; the process must then end well when it is told to, and have complained of nothing.
 
     Raises:
         RuntimeError: it did not become ready; with what it wrote to standard error.
@@ -73,7 +73,8 @@ def serving(data_dir: Path, *flags: str, cwd: Path = ROOT) -> Iterator[Serving]:
         finally:
             process.terminate()
             code = process.wait(_END_SECONDS)
-    assert (code, errors.read_text()) == (0, "")
+    complaints = errors.read_text() if quiet else ""
+    assert (code, complaints) == (0, ""), f"the server ended with {code}: {complaints}"
 
 
 def _client_tls(kubeconfig: Path) -> ssl.SSLContext:
