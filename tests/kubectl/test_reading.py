@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
+from http.client import HTTPConnection
 
 import pytest
 import yaml
@@ -197,3 +199,18 @@ def test_t053_no_object_is_lost_between_pages(kubectl: Kubectl) -> None:
     for flags in ([], ["--chunk-size=0"], ["--chunk-size=100"]):
         assert len(many("get", "wp", "--no-headers", *flags).splitlines()) == 1201
     assert sum(line.startswith(many.namespace) for line in many("get", "wp", "-A", "--no-headers").splitlines()) == 1201
+
+
+def test_t069_small_events_come_through_kubectl_proxy_at_once(kubectl: Kubectl) -> None:
+    """The head of the response before any event, and each event without another one behind it; a time-out would end what waits in vain."""
+    empty = kubectl.at(f"{kubectl.namespace}-empty")
+    with kubectl.started("proxy", "--port=0") as proxy:
+        assert proxy.stdout is not None
+        port = int(proxy.stdout.readline().rpartition(":")[2])
+        with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+            connection.request("GET", f"/apis/clrk.apoxy.dev/v1alpha1/namespaces/{empty.namespace}/workerpools?watch=true")
+            response = connection.getresponse()
+            assert response.status == 200
+            for name in ("one", "two"):
+                empty.create(pool(name))
+                assert json.loads(response.readline())["object"]["metadata"]["name"] == name
