@@ -1,0 +1,144 @@
+"""Negotiation: which form is wanted, what is accepted, tables, metadata alone, compression, discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.differential.exchange import ALL_POOLS, POOLS, Step, send
+from tests.differential.objects import condition, create, get, listed, merge, pool
+
+_META = ";g=meta.k8s.io;v=v1"
+ACCEPTS = (
+    "application/json",
+    "application/yaml",
+    "*/*",
+    "application/*",
+    "text/*",
+    "text/plain",
+    "text/html,application/xhtml+xml,*/*;q=0.8",
+    "application/json;q=0.1,application/yaml;q=0.9",
+    "application/yaml, application/json",
+    "application/json;pretty=1",
+    "application/json;pretty=0",
+    "application/json;charset=utf-8",
+    "application/json;foo=bar",
+    "application/json;as=Table" + _META,
+    "application/json;as=Table;v=v1;g=meta.k8s.io",
+    "application/json;as=Table;g=meta.k8s.io;v=v1beta1",
+    "application/json;as=Table;g=meta.k8s.io;v=v9",
+    "application/json;as=Table;g=meta.k8s.io",
+    "application/json;as=Table;v=v1",
+    "application/json;as=Table",
+    "application/json;as=Bogus" + _META,
+    "application/json;as=Table;g=meta.k8s.io;v=v9,application/json",
+    "application/json;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json",
+    "application/yaml;as=Table" + _META,
+    "application/json;as=PartialObjectMetadata" + _META,
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1",
+    "application/json;as=PartialObjectMetadataList" + _META,
+    "application/yaml;as=PartialObjectMetadata" + _META,
+    "application/yaml;as=PartialObjectMetadataList" + _META,
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata" + _META + ",application/json;as=PartialObjectMetadata" + _META,
+    "application/vnd.kubernetes.protobuf,application/json",
+    "application/vnd.kubernetes.protobuf",
+    "application/cbor",
+    "application/json;as=Table;g=meta.k8s.io;v=v1;pretty=1",
+    "application/json;stream=watch",
+    "application/json;stream=bogus",
+    "application/json;export=1",
+    "application/json;profile=x",
+    "json",
+    "/",
+    ";",
+    ",",
+    "application/json;q=x",
+    "application/json;q=0",
+    "APPLICATION/JSON",
+    "application/json;AS=Table;G=meta.k8s.io;V=v1",
+    'application/json;as="Table";g="meta.k8s.io";v="v1"',
+    "application/apply-patch+yaml",
+    "application/json;as=APIResourceList;g=meta.k8s.io;v=v1",
+)
+_CONTENT_TYPES = (
+    "application/json; charset=utf-8",
+    "application/json;a",
+    "APPLICATION/JSON",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "application/vnd.kubernetes.protobuf",
+    "nonsense",
+    "/",
+    "text/plain",
+    "application/merge-patch+json",
+    "*/*",
+)
+_TABLE = {"Accept": "application/json;as=Table" + _META}
+
+SCENARIOS: dict[str, Sequence[Step]] = {
+    "accepted forms": [
+        create(pool("f", metadata={"labels": {"a": "b"}})),
+        *[get("f", headers={"Accept": accept}, kind="negotiation") for accept in ACCEPTS],
+        *[listed(headers={"Accept": accept}) for accept in ACCEPTS],
+        *[get("missing", headers={"Accept": accept}, kind="negotiation") for accept in ACCEPTS],
+    ],
+    "accepted forms of writes": [
+        step
+        for number, accept in enumerate(ACCEPTS)
+        for step in (
+            create(pool(f"f{number}"), headers={"Accept": accept}),
+            merge(f"f{number}", {"spec": {"replicas": 3}}, headers={"Accept": accept}),
+            send("delete", "DELETE", f"{POOLS}/f{number}", headers={"Accept": accept}),
+        )
+    ],
+    "content types": [
+        *[create(pool(f"c{number}"), content_type=content_type, kind="negotiation") for number, content_type in enumerate(_CONTENT_TYPES)],
+        send("negotiation", "POST", POOLS, b'{"a":1}', headers={"Content-Type": ""}),
+        *[send("negotiation", "PUT", f"{POOLS}/c0", pool("c0"), content_type) for content_type in _CONTENT_TYPES],
+        *[send("negotiation", "DELETE", f"{POOLS}/none", {}, content_type) for content_type in _CONTENT_TYPES],
+    ],
+    "tables": [
+        create(pool("t0", replicas=3)),
+        create(pool("t1", metadata={"labels": {"a": "b"}})),
+        merge("t1/status", {"status": {"readyReplicas": 1, "activeExecutions": 0, "conditions": [condition("Ready")]}}, headers=_TABLE),
+        *[listed(query, headers=_TABLE, kind="table") for query in ("", "?limit=1", "?includeObject=None", "?includeObject=Metadata", "?includeObject=Object", "?includeObject=Bogus", "?pretty=true")],
+        *[get("t0", query, headers=_TABLE, kind="table") for query in ("", "?includeObject=None", "?includeObject=Object", "?includeObject=Bogus")],
+        get("missing", headers=_TABLE, kind="table"),
+        listed("", ALL_POOLS, headers=_TABLE, kind="table"),
+        listed("?labelSelector=none", headers=_TABLE, kind="table"),
+        send("table", "POST", POOLS, pool("t2"), headers=_TABLE),
+        send("table", "POST", "/apis/worker.saved.sh/v1alpha1/namespaces/{{ns}}/localworkers", {"apiVersion": "worker.saved.sh/v1alpha1", "kind": "LocalWorker", "metadata": {"name": "w"}, "spec": {"image": "i"}}),
+        send("table", "PATCH", "/apis/worker.saved.sh/v1alpha1/namespaces/{{ns}}/localworkers/w/status", {"status": {"conditions": [condition("Other"), condition("Polling", "False")]}}, "application/merge-patch+json"),
+        send("table", "GET", "/apis/worker.saved.sh/v1alpha1/namespaces/{{ns}}/localworkers", headers=_TABLE),
+        get("t0/status", headers=_TABLE, kind="table"),
+    ],
+    "compression": [
+        *[create(pool(f"z{number}", metadata={"annotations": {"big": "x" * 20000}})) for number in range(8)],
+        listed(headers={"Accept-Encoding": "gzip"}),
+        listed("?limit=1", headers={"Accept-Encoding": "gzip"}),
+        listed("?limit=6", headers={"Accept-Encoding": "gzip"}),
+        listed(headers={"Accept-Encoding": "gzip, deflate, br"}),
+        listed(headers={"Accept-Encoding": "br;q=1.0, gzip;q=0.8, *;q=0.1"}),
+        listed(headers={"Accept-Encoding": "deflate"}),
+        listed(headers={"Accept-Encoding": "gzip;q=0"}),
+        listed(headers={"Accept-Encoding": "GZIP"}),
+        listed(headers={"Accept-Encoding": "*"}),
+        listed(headers={"Accept-Encoding": "identity"}),
+        listed(headers={"Accept-Encoding": "gzip", "Accept": "application/yaml"}),
+        listed("?includeObject=Object", headers={"Accept-Encoding": "gzip", **_TABLE}),
+        listed("?pretty=1", headers={"Accept-Encoding": "gzip"}),
+        send("negotiation", "DELETE", POOLS, headers={"Accept-Encoding": "gzip"}),
+    ],
+    "discovery": [
+        *[
+            send("discovery", "GET", path, headers={"Accept": accept} if accept else {})
+            for path in ("/apis/clrk.apoxy.dev", "/apis/clrk.apoxy.dev/v1alpha1", "/apis/worker.saved.sh", "/apis/worker.saved.sh/v1alpha1")
+            for accept in ("", "application/json", "application/yaml", "text/plain", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json")
+        ],
+        send("discovery", "GET", "/apis/clrk.apoxy.dev/v2"),
+        send("discovery", "GET", "/apis/nothing.example"),
+        send("discovery", "GET", "/apis/clrk.apoxy.dev/v1alpha1?pretty=true"),
+        send("discovery", "POST", "/apis/clrk.apoxy.dev/v1alpha1", {}),
+        send("discovery", "GET", "/apis/clrk.apoxy.dev/"),
+        send("discovery", "GET", "/apis/clrk.apoxy.dev/v1alpha1/"),
+    ],
+}
