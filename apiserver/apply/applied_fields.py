@@ -35,10 +35,12 @@ def _fields_of_map(value: dict[str, JSON], schema: Schema) -> FieldSet:
     fields: FieldSet = {}
     properties = schema.properties
     for name, item in value.items():
-        inner = _fields_of(item, known_schema(schema, name))
+        kind = item.__class__
+        is_container = kind is dict or kind is list
+        inner = _fields_of(item, properties.get(name) or known_schema(schema, name)) if is_container else None
         if inner is None:
             fields[f"f:{name}"] = LEAF
-        elif item is None or item == {} or name not in properties:
+        elif item == {} or name not in properties:
             fields[f"f:{name}"] = {SELF: LEAF, **inner} if inner else LEAF
         elif inner:
             fields[f"f:{name}"] = inner

@@ -22,9 +22,10 @@ def merge(live: dict[str, JSON], applied: dict[str, JSON], schema: Schema) -> di
         TypedError: an item of a granular list cannot be told from others.
     """
     merged: dict[str, JSON] | None = None
+    properties = schema.properties
     for name, wanted in applied.items():
         present = live.get(name, ABSENT)
-        value = wanted if present is ABSENT else _merge_values(present, wanted, known_schema(schema, name))
+        value = wanted if present is ABSENT else _merge_values(present, wanted, properties.get(name) or known_schema(schema, name))
         if value is not present:
             if merged is None:
                 merged = dict(live)

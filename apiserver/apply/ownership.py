@@ -207,7 +207,7 @@ class Ownership:
 
     def _pruned(self, merged: dict[str, JSON], owners: Owners, last: FieldSet, claimed: FieldSet) -> dict[str, JSON]:
         """Take out what the applier gave up and nobody else owns."""
-        if not field_set.difference(last, claimed):
+        if last == claimed or not field_set.difference(last, claimed):
             return merged
         schema = self._schema
         named = with_named_fields(last, schema)

@@ -160,8 +160,9 @@ def _checked(value: JSON, schema: Schema, path: str, problems: list[str]) -> JSO
 
 def _checked_map(value: dict[str, JSON], schema: Schema, path: str, problems: list[str]) -> dict[str, JSON]:
     copy = {}
+    properties = schema.properties
     for name, item in sorted(value.items()):
-        member = member_schema(schema, name)
+        member = properties.get(name) or member_schema(schema, name)
         if member is None:
             problems.append(f"{path}.{name}: field not declared in schema")
             break  # upstream looks no further either
