@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,12 +15,16 @@ from apiserver.flags import FILE, OneLine, StoreFlags, run, store_options
 from storage.errors import KeyExists, StoreError
 
 if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
     from storage.transfer import OnProgress
 
 
 @click.group()
 def store() -> None:
     """Back up, restore, move or compact the store."""
+    # Filling an etcd begins a new history there, of which servers are warned; what keeps a command from its work is told by its one line.
+    logging.getLogger("storage").setLevel(logging.ERROR)
 
 
 @store.command()
@@ -47,14 +53,17 @@ def restore(flags: StoreFlags, file: Path) -> None:
 @click.option("--to", "target", type=click.Choice(["etcd", "sqlite"]), required=True, help="Which of the two is filled; it must be empty.")
 @store_options
 def migrate(flags: StoreFlags, target: Literal["etcd", "sqlite"]) -> None:
-    """Move all objects between the embedded store (--data-dir) and etcd (--etcd-servers)."""
+    """Move all objects between the embedded store (--data-dir) and etcd (--etcd-servers).
+
+    Stop the servers first: what they write meanwhile is not moved.
+    """
     from storage import transfer
 
     if not flags.etcd_servers:
         raise OneLine("--etcd-servers says which etcd is meant")
     embedded, etcd = flags.data_dir, flags.etcd()
     ends = (embedded, etcd) if target == "etcd" else (etcd, embedded)
-    revision = _with_progress("Moving", lambda progress: transfer.migrate(*ends, progress=progress))
+    revision = _with_progress("Moving", lambda progress: transfer.migrate(*ends, exclusive=True, progress=progress))
     click.echo(f"Moved; the store goes on from revision {revision}.")
 
 
@@ -78,12 +87,17 @@ async def _compact(flags: StoreFlags) -> int:
         await opened.close()
 
 
-def _with_progress(label: str, copy: Callable[[OnProgress], Coroutine[Any, Any, int]]) -> int:
-    """Run a copy under a bar on standard error, which shows on terminals only."""
-    with click.progressbar(length=0, label=label, file=sys.stderr, show_pos=True) as bar:
+def _with_progress(label: str, copy: Callable[[OnProgress | None], Coroutine[Any, Any, int]]) -> int:
+    """Run a copy under a bar on standard error, which is there as soon as it is known how much there is, and on terminals only."""
+    if not sys.stderr.isatty():
+        return _told(copy(None))
+    with ExitStack() as shown:
+        bar: ProgressBar[int] | None = None
 
         def progress(done: int, total: int) -> None:
-            bar.length = total
+            nonlocal bar
+            if bar is None:
+                bar = shown.enter_context(click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True))
             bar.update(done - bar.pos)
 
         return _told(copy(progress))

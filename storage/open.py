@@ -53,14 +53,26 @@ async def open_store(location: Location, *, sqlite: SqliteConfig | None = None) 
     return EtcdStore(location)
 
 
-async def open_source(location: Location) -> Source:
+async def open_source(location: Location, *, exclusive: bool = False) -> Source:
     """Open what is to be copied: a data directory, also while a server serves it, a backup's file, or an etcd.
 
+    `exclusive`: a file must not be served, now or before this is closed. Nobody can promise that of an etcd.
+
     Raises:
+        StoreLocked: it is served.
         Unavailable, Corrupted, StoreError: there is no store, or it cannot be read.
     """
     if isinstance(location, Path):
         from storage.sqlite import SqliteSnapshot
 
-        return await asyncio.to_thread(SqliteSnapshot, location / DATABASE if location.is_dir() else location)
+        file = location / DATABASE if location.is_dir() else location
+        return await asyncio.to_thread(SqliteSnapshot, file, exclusive=exclusive)
     return await open_store(location)
+
+
+async def seal(directory: Path) -> Path:
+    """Make the store in a data directory, closed by now, one file that can be read alone; return that."""
+    from storage.sqlite import seal
+
+    await asyncio.to_thread(seal, directory / DATABASE)
+    return directory / DATABASE

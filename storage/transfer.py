@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from storage.errors import Corrupted
-from storage.open import DATABASE, Source, open_source, open_store
+from storage.open import Source, open_source, open_store, seal
 from storage.store import KeyValue, LoadableStore
 
 if TYPE_CHECKING:
@@ -41,27 +42,31 @@ async def backup(source: Location, file: Path, *, progress: OnProgress | None = 
 
     Raises:
         FileExistsError: there is such a file.
+        OSError: there is no such folder, or it cannot be written to.
         StoreError: as `copy` and `open_source`.
     """
     if await asyncio.to_thread(file.exists):
         raise FileExistsError(f"{file} exists")
-    # A folder, since the database has files beside it while it is open.
-    folder = file.with_name(file.name + ".partial")
+    # A folder, since the database has files beside it while it is open; of its own, so that nothing that was left behind is in the way.
+    folder = await asyncio.to_thread(_folder_beside, file)
     try:
         revision = await migrate(source, folder, progress=progress)
-        await asyncio.to_thread(_put_in_place, folder / DATABASE, file)
+        await asyncio.to_thread(_put_in_place, await seal(folder), file)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return revision
 
 
-async def migrate(source: Location, target: Location, *, progress: OnProgress | None = None) -> int:
+async def migrate(source: Location, target: Location, *, exclusive: bool = False, progress: OnProgress | None = None) -> int:
     """Fill the store at `target` with what is at `source`: a store, or a backup's file. Return the target's revision.
+
+    `exclusive` refuses a file that another process serves, and keeps others from serving it meanwhile: nothing is written that the target
+    does not get.
 
     Raises:
         StoreError: as `copy`, `open_source` and `open_store`.
     """
-    reading = await open_source(source)
+    reading = await open_source(source, exclusive=exclusive)
     try:
         filling = await open_store(target)
         try:
@@ -103,6 +108,14 @@ async def copy(source: Source, target: LoadableStore, *, progress: OnProgress | 
     highest = max(first.revision, await target.current_revision())
     async with aclosing(items()) as values:
         return await target.load(values, above_revision=highest + REVISION_JUMP)
+
+
+def _folder_beside(file: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(".partial", f"{file.name}.", file.parent))
+    except OSError as error:
+        # It names a folder that nobody knows of.
+        raise OSError(error.errno, error.strerror, str(file.parent)) from error
 
 
 def _put_in_place(made: Path, file: Path) -> None:

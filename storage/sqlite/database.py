@@ -116,6 +116,17 @@ def open_reader(path: Path, *, busy_seconds: float) -> apsw.Connection:
     return connection
 
 
+def seal(path: Path) -> None:
+    """Make a file that nobody has open one that can be read alone, also where nothing can be written; serving it changes it back."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        _set(connection, "journal_mode", "delete", "delete")
+    except apsw.Error as error:
+        raise translated(error) from error
+    finally:
+        connection.close()
+
+
 def check_version(version: str) -> None:
     """Raise StoreError for a SQLite that can damage the file."""
     if tuple(int(part) for part in version.split(".")[:3]) < OLDEST_SQLITE:

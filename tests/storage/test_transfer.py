@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import Compacted, KeyExists, StoreError, Unavailable
+from storage.errors import Compacted, KeyExists, StoreError, StoreLocked, Unavailable
 from storage.open import open_source, open_store
 from storage.store import KeyValue, LoadableStore, Store
 from storage.transfer import REVISION_JUMP, backup, copy, migrate
@@ -155,6 +155,45 @@ async def test_a_backup_is_one_file_made_while_others_write_and_restores_one_mom
     assert rounds[0] - rounds[-1] <= 1
     await assert_begins_above(restored, [current[0].revision, held], revision)
     await restored.close()
+
+
+async def test_a_backup_is_read_without_a_file_beside_it(tmp_path: Path) -> None:
+    """It may lie where nothing can be written."""
+    store = await open_store(tmp_path / "data")
+    await store.create(PODS + "ns1/a", b"value")
+    await backup(tmp_path / "data", tmp_path / "backup")
+    await store.close()
+    source = await open_source(tmp_path / "backup")
+    assert [item.value for item in (await source.list(PODS)).items] == [b"value"]
+    assert names_in(tmp_path) == ["backup", "data"]
+    await source.close()
+    assert names_in(tmp_path) == ["backup", "data"]
+
+
+async def test_two_backups_into_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "data")
+    for n in range(600):
+        await store.create(f"{PODS}ns1/{n}", b"value")
+    await asyncio.gather(backup(tmp_path / "data", tmp_path / "backup"), backup(tmp_path / "data", tmp_path / "backup"))
+    await store.close()
+    assert names_in(tmp_path) == ["backup", "data"]
+    await migrate(tmp_path / "backup", tmp_path / "restored")
+
+
+async def test_a_file_that_is_served_is_no_source_for_a_move(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "data")
+    await store.create(PODS + "ns1/a", b"value")
+    with pytest.raises(StoreLocked):
+        await migrate(tmp_path / "data", tmp_path / "moved", exclusive=True)
+    await store.close()
+    source = await open_source(tmp_path / "data", exclusive=True)
+    with pytest.raises(StoreLocked):
+        await open_store(tmp_path / "data")
+    await source.close()
+    await migrate(tmp_path / "data", tmp_path / "moved", exclusive=True)
+    moved = await open_store(tmp_path / "moved")
+    assert await values(moved) == {PODS + "ns1/a": b"value"}
+    await moved.close()
 
 
 async def test_a_backup_that_fails_leaves_no_file(tmp_path: Path) -> None:
