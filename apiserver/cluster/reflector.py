@@ -58,7 +58,7 @@ class Reflector:
                 pause_seconds = _FIRST_PAUSE_SECONDS
                 await asyncio.sleep(pause_seconds)
             except ClusterError as error:
-                if not self.problem or not self.synced.is_set():
+                if str(error) != self.problem:
                     _log.warning("cannot follow %s: %s", self._path, ascii(str(error))[1:-1])
                 self.problem = str(error)
                 pause_seconds = min(pause_seconds * 2, _LONGEST_PAUSE_SECONDS)

@@ -32,6 +32,8 @@ class FakeCluster:
     objects: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     refusal: int = 0
     """Answers every list and watch with this code, while it is not 0."""
+    refused: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    """Released for each of these."""
     watching: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     """Released for each watch that begins."""
     _version: int = 1
@@ -75,6 +77,7 @@ class FakeCluster:
             answer = await self.answer(review["spec"])
             return answer if isinstance(answer, web.StreamResponse) else web.json_response({**review, "status": answer}, status=201)
         if self.refusal:
+            self.refused.release()
             return web.json_response({"kind": "Status", "message": "not now"}, status=self.refusal)
         if "watch" in request.query:
             return await self._watch(request)
