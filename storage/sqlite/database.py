@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 import zlib
 from pathlib import Path
 
@@ -27,7 +28,7 @@ FORMAT = 1
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-INSERT INTO meta VALUES ('epoch', 0), ('compact_revision', 0), ('swept_revision', 0);
+INSERT INTO meta VALUES ('epoch', 0), ('compact_revision', :first), ('swept_revision', :first);
 CREATE TABLE log (
     revision INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
@@ -94,13 +95,22 @@ def open_writer(path: Path, *, busy_seconds: float) -> apsw.Connection:
         if connection.pragma("application_id") == 0:
             # In one transaction: a file that is ours has all of it.
             with connection:
-                connection.execute(SCHEMA)
+                connection.execute(SCHEMA, {"first": _first_revision()})
         if unclean and (verdict := connection.pragma("quick_check", 1)) != "ok":
             raise Corrupted(f"{path} is damaged: {verdict}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _first_revision() -> int:
+    """Where the history of a new file begins: at the clock's milliseconds.
+
+    The file may stand in the place of one that was lost, whose revisions clients still hold. They are told that these are too old, as long
+    as that one had less than a thousand writes for each second of its life; a count from 1 would leave them waiting in silence.
+    """
+    return time.time_ns() // 1_000_000
 
 
 def open_reader(path: Path, *, busy_seconds: float) -> apsw.Connection:

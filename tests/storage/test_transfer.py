@@ -14,6 +14,9 @@ from storage.store import KeyValue, LoadableStore, Store
 from storage.transfer import REVISION_JUMP, backup, copy, migrate
 from tests.storage.following import PODS, following, write_history
 
+FAR = 10**15
+"""Above every revision that a store begins with."""
+
 
 async def values(store: Store) -> dict[str, bytes]:
     return {item.key: item.value for item in (await store.list("/")).items}
@@ -58,8 +61,8 @@ async def test_a_loaded_store_has_the_values_above_the_revision_asked_for(loadab
 
 async def test_an_empty_load_moves_the_revisions_all_the_same(loadable: LoadableStore) -> None:
     before = await loadable.current_revision()
-    revision = await loadable.load(stream(), above_revision=1_000_000)
-    assert revision >= 1_000_000
+    revision = await loadable.load(stream(), above_revision=FAR)
+    assert revision >= FAR
     assert (await loadable.list(PODS)).items == []
     await assert_begins_above(loadable, [before], revision)
 
@@ -67,10 +70,10 @@ async def test_an_empty_load_moves_the_revisions_all_the_same(loadable: Loadable
 async def test_a_store_with_keys_is_not_loaded(loadable: LoadableStore) -> None:
     there = await loadable.create(PODS + "ns1/a", b"there")
     with pytest.raises(KeyExists) as caught:
-        await loadable.load(stream(KeyValue(PODS + "ns1/b", b"new", 1)), above_revision=1_000_000)
+        await loadable.load(stream(KeyValue(PODS + "ns1/b", b"new", 1)), above_revision=FAR)
     assert caught.value.current == there
     assert (await loadable.list(PODS)).items == [there]
-    assert (await loadable.create(PODS + "ns1/b", b"next")).revision < 1_000_000
+    assert (await loadable.create(PODS + "ns1/b", b"next")).revision < FAR
 
 
 async def test_a_store_that_has_been_emptied_is_loaded_above_its_own_revisions(loadable: LoadableStore) -> None:
@@ -87,7 +90,7 @@ async def test_watches_of_before_a_load_are_told(loadable: LoadableStore) -> Non
     async with following(loadable, after_revision=now) as watch:
         reading = asyncio.create_task(watch.end())
         await asyncio.sleep(0)
-        await loadable.load(stream(KeyValue(PODS + "ns1/b", b"new", 1)), above_revision=1_000_000)
+        await loadable.load(stream(KeyValue(PODS + "ns1/b", b"new", 1)), above_revision=FAR)
         with pytest.raises(Compacted):
             await reading
     assert not watch.events
@@ -101,10 +104,10 @@ async def test_a_load_that_fails_leaves_nothing(undoing: LoadableStore) -> None:
 
     before = await undoing.current_revision()
     with pytest.raises(Unavailable, match="the source is gone"):
-        await undoing.load(failing(), above_revision=1_000_000)
+        await undoing.load(failing(), above_revision=FAR)
     assert (await undoing.list(PODS)).items == []
     assert await undoing.current_revision() == before
-    assert (await undoing.create(PODS + "ns1/a", b"value")).revision < 1_000_000
+    assert (await undoing.create(PODS + "ns1/a", b"value")).revision < FAR
 
 
 async def test_a_round_trip_over_every_kind_of_store_keeps_every_value(tmp_path: Path, loadable: LoadableStore) -> None:
