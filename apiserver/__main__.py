@@ -6,12 +6,18 @@ import logging
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from apiserver.auth_flags import auth_options
 from apiserver.flags import DURATION, FILE, OneLine, StoreFlags, run, store_options
 from apiserver.store_commands import store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiserver.config import AuthConfig
 
 _OWN_KINDS = ("apiserver.kinds",)
 _DISTRIBUTION = "clrk-apiserver"
@@ -39,6 +45,7 @@ def main() -> None:
 @click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
 @click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
 @click.option("--client-ca-file", type=FILE, help="Authorities whose client certificates are accepted, beside the server's own.")
+@auth_options
 @_KINDS
 @click.option(
     "--enable-garbage-collector/--disable-garbage-collector",
@@ -46,15 +53,6 @@ def main() -> None:
     show_default=True,
     help="Say that kube-controller-manager collects garbage here: orphaning and foreground deletions then wait for it.",
 )
-@click.option(
-    "--shutdown-send-retry-after",
-    is_flag=True,
-    help="While running requests finish, answer new ones with 429 and Retry-After instead of refusing connections.",
-)
-@click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
-@click.option("-v", "--verbose", count=True, help="Log more; twice: everything.")
-def serve(
-    flags: StoreFlags,
 @click.option("--request-timeout", type=DURATION, default="1m0s", show_default=True, help="How long a request may take that is no watch.")
 @click.option(
     "--min-request-timeout",
@@ -71,11 +69,21 @@ def serve(
     show_default=True,
     help="Go on serving after the signal to stop, not ready, for as long as load balancers take to notice.",
 )
+@click.option(
+    "--shutdown-send-retry-after",
+    is_flag=True,
+    help="While running requests finish, answer new ones with 429 and Retry-After instead of refusing connections.",
+)
+@click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
+@click.option("-v", "--verbose", count=True, help="Log more; twice: everything.")
+def serve(
+    flags: StoreFlags,
     secure_port: int,
     bind_address: str,
     tls_cert_file: Path | None,
     tls_private_key_file: Path | None,
     client_ca_file: Path | None,
+    auth: Callable[[], AuthConfig],
     kinds: tuple[str, ...],
     enable_garbage_collector: bool,
     request_timeout: float,
@@ -96,6 +104,7 @@ def serve(
             data_dir=flags.data_dir,
             listen=ListenConfig(bind_address=bind_address, secure_port=secure_port),
             tls=TLSConfig(cert_file=tls_cert_file, private_key_file=tls_private_key_file, client_ca_file=client_ca_file),
+            auth=auth(),
             kinds=_importable(kinds),
             enable_garbage_collector=enable_garbage_collector,
             store_name="etcd" if flags.etcd_servers else "sqlite",

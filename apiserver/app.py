@@ -111,7 +111,7 @@ def build_app(
     draining, refusing = asyncio.Event(), asyncio.Event()
     deadlines = Deadlines(timeout_seconds=config.request_timeout_seconds)
     paths = {
-        **_health(config, store, resources, draining),
+        **_health(config, store, resources, draining, access.checks),
         "/version": version_endpoint.make(version(DISTRIBUTION)),
         **discovery.make(described),
         **openapi.make(documents, described),
@@ -127,7 +127,7 @@ def build_app(
         refusing=refusing if config.shutdown_send_retry_after else None,
     )
     watches = tuple(Watches(resource) for resource in resources)
-    admission = Chain()
+    admission = Chain(access.mutators, access.validators)
     served = {
         _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission))
         for resource, watched in zip(resources, watches, strict=True)
@@ -181,7 +181,9 @@ def _address(kind: ResourceKind) -> tuple[str, str, str]:
     return kind.group, kind.version, kind.plural
 
 
-def _health(config: Config, store: Store, resources: tuple[ResourceStore, ...], draining: asyncio.Event) -> dict[str, Handler]:
+def _health(
+    config: Config, store: Store, resources: tuple[ResourceStore, ...], draining: asyncio.Event, more: tuple[HealthCheck, ...]
+) -> dict[str, Handler]:
     async def shutdown() -> None:
         if draining.is_set():
             raise RuntimeError("the server is shutting down")
@@ -198,6 +200,6 @@ def _health(config: Config, store: Store, resources: tuple[ResourceStore, ...], 
     endpoints = (
         HealthEndpoint("healthz", (alive, reads)),
         HealthEndpoint("livez", (alive,)),
-        HealthEndpoint("readyz", (alive, reads, synced, stopping)),
+        HealthEndpoint("readyz", (alive, reads, synced, *more, stopping)),
     )
     return {path: handler for endpoint in endpoints for path, handler in endpoint.handlers().items()}

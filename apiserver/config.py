@@ -60,6 +60,43 @@ class TLSConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AuthConfig:
+    """How clients are known, and who decides what they may do. The flags are those of `k8s.io/apiserver`'s delegating options."""
+
+    kubeconfig: Path | None = None
+    """The way to kube-apiserver, for its namespaces and for whatever has no kubeconfig of its own. None: what a pod is given; outside of a
+    pod, and without the two below, the server stands alone."""
+    authentication_kubeconfig: Path | None = None
+    """For TokenReviews and the ConfigMap `extension-apiserver-authentication`."""
+    authorization_kubeconfig: Path | None = None
+    """For SubjectAccessReviews."""
+    authentication_skip_lookup: bool = False
+    """Do not read the ConfigMap: only what is given here counts."""
+    authentication_tolerate_lookup_failure: bool = False
+    """Be ready even before the ConfigMap has been read; until then nobody comes through kube-apiserver."""
+    authentication_token_webhook_cache_ttl: float = 10.0
+    """Seconds for which the answer about a token counts; 0 asks for each request."""
+    authorization_webhook_cache_authorized_ttl: float = 10.0
+    """Seconds for which a permission counts; 0 asks for each request."""
+    authorization_webhook_cache_unauthorized_ttl: float = 10.0
+    """Seconds for which a denial counts; 0 asks for each request."""
+    authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
+    """Paths that need no permission when permissions are delegated; `*` at the end stands for the rest."""
+    anonymous_auth: bool = True
+    """Take whoever proves nothing as `system:anonymous`, where permissions are delegated. False: 401."""
+    api_audiences: tuple[str, ...] = ()
+    """Whom a token must be meant for, one of them; empty: for kube-apiserver."""
+    requestheader_client_ca_file: Path | None = None
+    """PEM of the authorities of front proxies, instead of the ConfigMap's. The five below belong to it."""
+    requestheader_allowed_names: tuple[str, ...] = ()
+    """Common names of front proxies; empty: any that the authority has signed."""
+    requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
+    requestheader_uid_headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """Everything that can be chosen."""
 
@@ -67,6 +104,7 @@ class Config:
     """Certificates, the kubeconfig, and the embedded store. Made, with mode 0700, when it is missing."""
     listen: ListenConfig = field(default_factory=ListenConfig)
     tls: TLSConfig = field(default_factory=TLSConfig)
+    auth: AuthConfig = field(default_factory=AuthConfig)
     kinds: tuple[str, ...] = DEFAULT_KINDS
     """Packages (or modules) whose Resource classes are served."""
     limits: InFlightLimits = field(default_factory=InFlightLimits)
@@ -78,15 +116,15 @@ class Config:
     """What the health check of the store is called."""
     request_timeout_seconds: float = 60.0
     """How long a request may take that is no watch, as kube-apiserver's --request-timeout."""
+    min_request_timeout_seconds: float = 1800.0
+    """How long a watch goes on, at least, that names no time of its own; up to twice as long, so that clients do not come back together."""
     shutdown_delay_seconds: float = 0.0
     """How long new connections are still served after the signal to stop, while `/readyz` already fails: as long as load balancers take to
     notice. 0: they are refused at once."""
     shutdown_timeout_seconds: float = 60.0
     """How long running requests may take to finish after that; what is left then is cut off."""
-    access_log: Literal["", "json", "plain"] = ""
-    """A line per request on standard error. Off by default: it costs more than answering from memory."""
-    min_request_timeout_seconds: float = 1800.0
-    """How long a watch goes on, at least, that names no time of its own; up to twice as long, so that clients do not come back together."""
     shutdown_send_retry_after: bool = False
     """Whether connections are still accepted while running requests finish, and new requests answered with 429 and Retry-After. Else new
     connections are refused then."""
+    access_log: Literal["", "json", "plain"] = ""
+    """A line per request on standard error. Off by default: it costs more than answering from memory."""

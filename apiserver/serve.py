@@ -17,18 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from apiserver.access import standalone
+from apiserver.access import make_access
 from apiserver.app import App, build_app, load_kinds
 from apiserver.certificates import Certificates, prepare_certificates, write_kubeconfig
 from apiserver.config import Config, StartupError
 from apiserver.server import Server
-from apiserver.tls import CertificateError, load_authorities, make_context
+from apiserver.tls import CertificateError, make_context
 from storage.errors import StoreError
 from storage.open import open_store
 
 if TYPE_CHECKING:
-    from cryptography import x509
-
     from apiserver.access import Access
     from apiserver.tls import ListenerContext
     from storage.etcd import EtcdConfig
@@ -47,7 +45,7 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     """
     kinds = load_kinds(config.kinds)
     own = _own_certificates(config)
-    access = standalone(_client_authorities(config, own))
+    access = make_access(config, own.authority.certificate)
     tls = _tls_context(config, own, access)
     listener = Server(config.listen, tls)
     address = f"https://{_reachable_host(config.listen.bind_address)}:{listener.bind()}"
@@ -133,14 +131,6 @@ def _own_certificates(config: Config) -> Certificates:
         return prepare_certificates(directory, _serving_names(config.listen.bind_address))
     except OSError as error:
         raise StartupError(f"cannot write to {directory}: {error.strerror}") from error
-
-
-def _client_authorities(config: Config, own: Certificates) -> list[x509.Certificate]:
-    given = config.tls.client_ca_file
-    try:
-        return [own.authority.certificate, *(load_authorities(given) if given is not None else ())]
-    except CertificateError as error:
-        raise StartupError(str(error)) from error
 
 
 def _tls_context(config: Config, own: Certificates, access: Access) -> ListenerContext:
