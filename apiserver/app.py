@@ -92,11 +92,11 @@ def build_app(
     access: Access,
     served_kinds: Iterable[ResourceKind] | None = None,
     *,
-    upkeep: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    tasks: Iterable[Callable[[], Coroutine[Any, Any, None]]] = (),
 ) -> App:
     """Put a server together over a store that is open, for these kinds or for those of the packages that the configuration names.
 
-    `access` decides who may do what. `upkeep` is what the store wants done while it is served.
+    `access` decides who may do what. `tasks` are what else must run meanwhile.
 
     Raises:
         StartupError: the kinds cannot be served.
@@ -133,7 +133,7 @@ def build_app(
         for resource, watched in zip(resources, watches, strict=True)
     }
     router = Router(served, paths)
-    tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *((upkeep,) if upkeep is not None else ()))
+    tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *tasks)
     return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)
 
 

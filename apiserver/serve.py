@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Literal
 
 from apiserver.access import make_access
 from apiserver.app import App, build_app, load_kinds
-from apiserver.certificates import Certificates, prepare_certificates, write_kubeconfig
+from apiserver.certificates import Certificates, prepare_certificates, renew_leaves, write_kubeconfig
 from apiserver.config import Config, StartupError
 from apiserver.server import Server
+from apiserver.serving_certificate import ServingCertificate
 from apiserver.tls import CertificateError, make_context
 from storage.errors import StoreError
 from storage.open import open_store
@@ -55,8 +56,12 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
         raise StartupError(str(error)) from error
     try:
         # Not before the store is ours: another server in this folder would lose its kubeconfig.
-        kubeconfig = _write_kubeconfig(config, address, own)
-        app = build_app(config, opened, access, kinds, upkeep=opened.upkeep)
+        try:
+            kubeconfig = _write_kubeconfig(config, address, own)
+        except OSError as error:
+            raise StartupError(f"cannot write {config.data_dir / KUBECONFIG}: {error.strerror}") from error
+        certificate = _serving_certificate(config, address, own, tls)
+        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run))
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)
@@ -162,6 +167,7 @@ def _serving_names(bind_address: str) -> list[str]:
         names.append(bind_address)
     return list(dict.fromkeys(names))
 
+    """Raises OSError when the data directory cannot be written."""
 
 def _reachable_host(bind_address: str) -> str:
     host = "127.0.0.1" if bind_address in _ANY_ADDRESS else bind_address

@@ -10,11 +10,14 @@ layout is known. Elsewhere the handshake verifies certificates itself, and those
 from __future__ import annotations
 
 import ctypes
+import os
 import ssl
 import sys
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from cryptography import x509
@@ -49,6 +52,21 @@ class ListenerContext(ssl.SSLContext):
             # Those that have gone stay in; their certificates get no further than the handshake.
             self.load_verify_locations(cadata=b"".join(authority.public_bytes(Encoding.DER) for authority in authorities))
 
+    def present(self, certificate_file: Path, key_file: Path) -> tuple[bytes, bytes]:
+        """Present the certificate of these files to new connections; return what they held. Open connections stay as they are.
+
+        All or nothing: after a failure the certificate before is still presented.
+
+        Raises:
+            CertificateError: a file cannot be read, holds no certificate or key, or certificate and key do not belong together.
+        """
+        # Both are read once, and tried first: OpenSSL keeps one half of a pair that does not fit, and files may change at any time.
+        held = _read(certificate_file), _read(key_file)
+        with _in_memory(held[0]) as certificate, _in_memory(held[1]) as key:
+            for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self):
+                _load_serving(context, certificate, key, f"{certificate_file} and {key_file}")
+        return held
+
     @property
     def verifies_clients(self) -> bool:
         """Whether certificates of unknown authorities fail in the handshake, because nothing else can be done here."""
@@ -70,7 +88,7 @@ def make_context(
     context = ListenerContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    _load_serving(context, certificate_file, key_file)
+    context.present(certificate_file, key_file)
     context.ask_for_client_certificates(
         [*client_authorities, *(authority for file in client_authority_files for authority in load_authorities(file))]
     )
@@ -91,17 +109,32 @@ def presented_certificates(connection: ssl.SSLObject | ssl.SSLSocket) -> tuple[b
     return certificate, tuple(ssl.PEM_cert_to_DER_cert(sent.public_bytes()) for sent in inner.get_unverified_chain()[1:])
 
 
-def _load_serving(context: ssl.SSLContext, certificate_file: Path, key_file: Path) -> None:
-    def no_passphrase() -> str:
-        raise CertificateError(f"the private key {key_file} is encrypted: one without a passphrase is needed")
+@contextmanager
+def _in_memory(content: bytes) -> Iterator[str]:
+    """A file with this content, of which nothing reaches a disk where the system can do that."""
+    if not hasattr(os, "memfd_create"):
+        with NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
+        return
+    descriptor = os.memfd_create("pem")
+    try:
+        os.write(descriptor, content)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
-    for file in (certificate_file, key_file):
-        _read(file)
+
+def _load_serving(context: ssl.SSLContext, certificate_file: str, key_file: str, names: str) -> None:
+    def no_passphrase() -> str:
+        raise CertificateError(f"the private key of {names} is encrypted: one without a passphrase is needed")
+
     try:
         context.load_cert_chain(certificate_file, key_file, password=no_passphrase)
     except ssl.SSLError as error:
         reason = f": {error.reason.replace('_', ' ').lower()}" if error.reason else ""
-        raise CertificateError(f"{certificate_file} and {key_file} are not a certificate and its key in PEM{reason}") from error
+        raise CertificateError(f"{names} are not a certificate and its key in PEM{reason}") from error
 
 
 def load_authorities(file: Path) -> list[x509.Certificate]:
