@@ -7,7 +7,7 @@ that a request holds no more than some blocks. When the client takes gzip, lists
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING
 
 import orjson
@@ -27,6 +27,7 @@ from storage.errors import StoreError
 
 if TYPE_CHECKING:
     from apiserver.registry.resource_store import ResourceStore
+    from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call, Handler
     from storage.snapshot import Block
@@ -66,6 +67,8 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     if form.media_type == "application/yaml":
         return await _stream(call, form, _yaml(store, form, listed))
     body = ListBytes(store.kind, form)
+    if form.is_protobuf:
+        await _make(body.items, listed)
     head, tail = body.envelope(listed)
     parts = [head]
     size = len(head) + len(tail)
@@ -81,18 +84,21 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
             return web.Response(body=b"".join(parts), headers=response_headers(call, form.media_type))
     compress = accepts_gzip(call)
     if body.keeps:
-        return await _send_kept(call, body, listed, compress=compress)
+        return await _send_kept(call, form, body, listed, compress=compress)
     return await _stream(call, form, _made(body, listed), compress=compress)
 
 
-async def _send_kept(call: Call, body: ListBytes, listed: ObjectList, *, compress: bool) -> web.StreamResponse:
-    """Send what is kept with the blocks. All of it is made first, so that its length is known and no piece is copied again."""
-    make = body.deflated if compress else body.items
+async def _make(make: Callable[[Block[StoredObject]], object], listed: ObjectList) -> None:
     for block in listed.blocks:
         make(block)
         await asyncio.sleep(0)
+
+
+async def _send_kept(call: Call, form: Form, body: ListBytes, listed: ObjectList, *, compress: bool) -> web.StreamResponse:
+    """Send what is kept with the blocks. All of it is made first, so that its length is known and no piece is copied again."""
+    await _make(body.deflated if compress else body.items, listed)
     pieces = gzip_member(_segments(body, listed)) if compress else list(_pieces(body, listed))
-    headers = response_headers(call, "application/json")
+    headers = response_headers(call, form.media_type)
     if compress:
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"

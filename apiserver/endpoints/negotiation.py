@@ -17,18 +17,17 @@ import yaml
 from aiohttp import web
 from multidict import CIMultiDict
 
-from apiserver.meta import errors
+from apiserver.meta import errors, protobuf
 from apiserver.registry.forms import PLAIN, PRETTY, Conversion, Form, MediaType
-from apiserver.registry.partial import partial_bytes
+from apiserver.registry.partial import partial_bytes, partial_protobuf
 
 if TYPE_CHECKING:
     from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call
 
-SERVED: tuple[MediaType, ...] = ("application/json", "application/yaml")
-ADVERTISED = (*SERVED, "application/vnd.kubernetes.protobuf")
-"""What a 406 lists; protobuf is named for the sake of equal messages, kube-apiserver does not serve it for custom resources either."""
+SERVED: tuple[MediaType, ...] = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+"""What a 406 lists. The last one is for metadata and failures: kube-apiserver does not serve custom resources in it either."""
 STREAMED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
@@ -106,19 +105,41 @@ def _choose(header: str, tables: bool) -> Form | None:
     return None
 
 
+@lru_cache(maxsize=512)
+def _choose_for_failure(header: str) -> Form | None:
+    """The form of a failure: nothing is converted, and each media type will do."""
+    for clause in parse_accept(header):
+        parameters = clause.parameters
+        if "as" in parameters or "g" in parameters or "v" in parameters or parameters.get("sv"):
+            continue
+        for media_type in SERVED:
+            if clause.accepts(media_type) and _streams(parameters, media_type):
+                return _plain(media_type, parameters)
+    return None
+
+
+def _plain(media_type: MediaType, parameters: Mapping[str, str]) -> Form:
+    return Form(media_type, pretty=media_type == "application/json" and parameters.get("pretty") == "1")
+
+
+def _streams(parameters: Mapping[str, str], media_type: MediaType) -> bool:
+    """Whether a clause wants no stream, or one that is there."""
+    return not parameters.get("stream") or (parameters["stream"] == "watch" and media_type != "application/yaml")
+
+
 def _form_of(parameters: Mapping[str, str], media_type: MediaType, tables: bool) -> Form | None:
-    if parameters.get("stream", "watch") != "watch" or (media_type != "application/json" and "stream" in parameters):
+    if not _streams(parameters, media_type):
         return None
     if parameters.get("sv", "v1") != "v1":
         return None
-    form = Form(media_type, pretty=parameters.get("pretty") == "1")
+    form = _plain(media_type, parameters)
     if not ("as" in parameters or "g" in parameters or "v" in parameters):
-        return form
+        return None if form.is_protobuf else form
     conversion = _CONVERSIONS.get(parameters.get("as", ""))
     version = parameters.get("v", "")
     if conversion is None or parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
-    if conversion == "Table" and not tables:
+    if conversion == "Table" and (not tables or form.is_protobuf):
         return None
     return replace(form, as_=conversion, version=version)
 
@@ -137,10 +158,25 @@ def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
         return PRETTY if pretty else PLAIN
     form = _choose(accept, tables is not None)
     if form is None:
-        raise errors.not_acceptable(ADVERTISED)
+        raise errors.not_acceptable(SERVED)
     if form.as_ == "Table":
-        return replace(form, pretty=form.pretty or pretty, tables=tables, include_object=_include_object(query))
-    return replace(form, pretty=True) if pretty and not form.pretty else form
+        form = replace(form, tables=tables, include_object=_include_object(query))
+    return _indented(form) if pretty else form
+
+
+def negotiate_failure(call: Call) -> Form:
+    """Return the form of a failure: the first that the client takes, else indented JSON, which everybody can read."""
+    headers = call.http.headers
+    accept = headers.get("Accept", "")
+    pretty = _wants_pretty(call.info.query, headers.get("User-Agent", ""))
+    if not accept or accept in ("application/json", "*/*"):
+        return PRETTY if pretty else PLAIN
+    form = _choose_for_failure(accept) or PRETTY
+    return _indented(form) if pretty else form
+
+
+def _indented(form: Form) -> Form:
+    return form if form.pretty or form.media_type != "application/json" else replace(form, pretty=True)
 
 
 def _wants_pretty(query: Mapping[str, list[str]], user_agent: str) -> bool:
@@ -207,6 +243,9 @@ def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200
         return _respond(call, form, obj.object, code)
     if form.as_ == "Table" and form.tables is not None:
         body = form.tables.single(obj, form)
+    elif form.as_ == "PartialObjectMetadata" and form.is_protobuf:
+        body = protobuf.envelope(form.meta_api_version, form.as_, partial_protobuf(obj))
+        return web.Response(status=code, body=body, headers=response_headers(call, form.media_type))
     elif form.as_ == "PartialObjectMetadata":
         body = partial_bytes(obj, form.version)
     else:
@@ -216,7 +255,9 @@ def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200
 
 
 def respond_value(call: Call, form: Form, value: dict[str, Any], *, code: int = 200) -> web.Response:
-    """Answer with a value that is not stored, such as a Status or a Scale; conversions do not apply to it."""
+    """Answer with a value that is not stored, such as a Status; conversions do not apply to it, and in protobuf it is a Status."""
+    if form.is_protobuf:
+        return web.Response(status=code, body=protobuf.status(value), headers=response_headers(call, form.media_type))
     return _respond(call, form, lambda: value, code)
 
 

@@ -39,9 +39,7 @@ MIN_TIMEOUT_SECONDS = 1800.0
 _END_SECONDS = 10.0
 
 
-def make(
-    store: ResourceStore, tables: TableConvertor, watches: Watches, *, min_timeout_seconds: float = MIN_TIMEOUT_SECONDS
-) -> Handler:
+def make(store: ResourceStore, tables: TableConvertor, watches: Watches, *, min_timeout_seconds: float = MIN_TIMEOUT_SECONDS) -> Handler:
     """The handler that streams the changes of a namespace, or of all of them.
 
     A watch without a time-out of its own ends after one to two times `min_timeout_seconds`, so that clients do not come back together.
@@ -61,12 +59,16 @@ def make(
         timeout_seconds = float(options.timeout_seconds or 0) or min_timeout_seconds * (1.0 + random.random())
         serve = partial(watches.serve, selection, form, options, timeout_seconds=timeout_seconds)
         if info.method == "HEAD":
-            return web.Response(headers=response_headers(call, "application/json"))
+            return web.Response(headers=response_headers(call, _content_type(form)))
         if asks_for_websocket(call):
             return await _send_messages(call, serve)
-        return await _stream(call, _framing(call, options), serve)
+        return await _stream(call, form, _framing(call, options), serve)
 
     return watch
+
+
+def _content_type(form: Form) -> str:
+    return f"{form.media_type};stream=watch" if form.is_protobuf else form.media_type
 
 
 def _framing(call: Call, options: ListOptions) -> Framing:
@@ -77,8 +79,8 @@ def _framing(call: Call, options: ListOptions) -> Framing:
     return "gzip" if begins_with_list and accepts_gzip(call) else "chunked"
 
 
-async def _stream(call: Call, framing: Framing, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
-    response = web.StreamResponse(headers=response_headers(call, "application/json"))
+async def _stream(call: Call, form: Form, framing: Framing, serve: Callable[[Outlet], Awaitable[None]]) -> web.StreamResponse:
+    response = web.StreamResponse(headers=response_headers(call, _content_type(form)))
     if framing == "plain":
         response.force_close()
     else:
@@ -124,7 +126,7 @@ async def _begin(call: Call, response: web.StreamResponse) -> tuple[asyncio.Writ
 
 def _form(call: Call, tables: TableConvertor) -> Form:
     form = negotiate(call, tables=tables)
-    if form.media_type != "application/json":
+    if form.media_type == "application/yaml":
         raise errors.not_acceptable(STREAMED)
     if form.as_ == "Table":
         return Form(as_="Table", version=form.version, include_object=form.include_object, tables=tables)
@@ -132,4 +134,4 @@ def _form(call: Call, tables: TableConvertor) -> Form:
         # kube-apiserver begins a stream and ends it at its first event.
         message = "you requested PartialObjectMetadataList, but the requested object is not a list (a watch sends single objects)"
         raise errors.APIError(406, "NotAcceptable", message)
-    return Form(as_=form.as_, version=form.version) if form.as_ else PLAIN
+    return Form(form.media_type, form.as_, form.version) if form.as_ else PLAIN

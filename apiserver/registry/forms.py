@@ -1,4 +1,4 @@
-"""The form that a client wants an object in: whole, as a table, or its metadata alone; written as JSON or YAML.
+"""The form that a client wants an object in: whole, as a table, or its metadata alone; written as JSON, YAML or protobuf.
 
 Found out by `endpoints/negotiation.py`, used wherever objects become bytes: single answers, lists and watches. Knows no HTTP. A Form is
 hashable, so that watchers who want the same share their frames.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from apiserver.registry.table import TableConvertor
 
-MediaType = Literal["application/json", "application/yaml"]
+MediaType = Literal["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]
 Conversion = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
 
 
@@ -21,6 +21,7 @@ class Form:
     """How an answer is to look."""
 
     media_type: MediaType = "application/json"
+    """Protobuf knows no custom resources: only their metadata, and failures, are written in it."""
     as_: Conversion = ""
     """What the object is converted to; nothing for the object itself."""
     version: str = "v1"
@@ -36,6 +37,11 @@ class Form:
     def is_plain(self) -> bool:
         """Whether the bytes that are kept for an object can be sent as they are."""
         return not self.as_ and not self.pretty and self.media_type == "application/json"
+
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether it is protobuf."""
+        return self.media_type == "application/vnd.kubernetes.protobuf"
 
     @property
     def meta_api_version(self) -> str:

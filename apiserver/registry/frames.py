@@ -1,4 +1,4 @@
-"""Watch events as bytes: one line of JSON for each, and several lines packed into one chunk of a response.
+"""Watch events as bytes: a line of JSON or a record of protobuf for each, and several of them packed into one chunk of a response.
 
 Made once for all watchers that want the same form. A piece that many connections share must be complete, so what frames it is put on here:
 a chunk of HTTP/1.1, compressed or not, or a message of RFC 6455 for each event. Nothing else here knows the protocol.
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
+from apiserver.meta import protobuf
 from apiserver.registry.deflated import Deflated, deflate
-from apiserver.registry.partial import partial_bytes, partial_of_metadata
+from apiserver.registry.partial import partial_bytes, partial_of_metadata, partial_protobuf
 
 if TYPE_CHECKING:
     from apiserver.meta.errors import APIError
@@ -26,13 +27,12 @@ Framing = Literal["plain", "chunked", "gzip", "websocket"]
 """What stands around events on a connection: nothing, a chunk around each piece, a chunk around each compressed piece of one gzip file, or
 a message around each event."""
 
-ADDED = b'{"type":"ADDED","object":'
-MODIFIED = b'{"type":"MODIFIED","object":'
-DELETED = b'{"type":"DELETED","object":'
-_BOOKMARK = b'{"type":"BOOKMARK","object":'
-_ERROR = b'{"type":"ERROR","object":'
-_END = b"}\n"
-_TEXT = b"\x81"
+ADDED = b"ADDED"
+MODIFIED = b"MODIFIED"
+DELETED = b"DELETED"
+_BOOKMARK = b"BOOKMARK"
+_ERROR = b"ERROR"
+_TEXT, _BINARY = b"\x81", b"\x82"
 _INITIAL_EVENTS_END = b'"annotations":{"k8s.io/initial-events-end":"true"},'
 
 
@@ -52,16 +52,19 @@ class Frames:
         self._form = form
         self._tables = form.tables if form.as_ == "Table" else None
         self._partial = form.as_ == "PartialObjectMetadata"
+        self._protobuf = form.is_protobuf
         self._framing = framing
         self._bookmark_head = b'{"apiVersion":%b,"kind":%b,"metadata":' % (orjson.dumps(kind.api_version), orjson.dumps(kind.kind))
         self.has_headers = self._tables is not None
         """Whether the first event of each watcher differs from the others: it has the columns of the table."""
-        self._kept = f"added/{form.as_}/{form.version}" if framing == "gzip" and self._tables is None else ""
+        self._kept = f"added/{form.media_type}/{form.as_}/{form.version}" if framing == "gzip" and self._tables is None else ""
 
     def event(self, type_: bytes, obj: StoredObject, *, headers: bool = False) -> bytes:
         """One event; `type_` is ADDED, MODIFIED or DELETED of this module."""
         if self._tables is not None:
             return self._line(type_, self._tables.single(obj, self._form, headers=headers))
+        if self._protobuf:
+            return self._record(type_, self._in_envelope(partial_protobuf(obj)))
         if self._partial:
             return self._line(type_, partial_bytes(obj, self._form.version))
         return self._line(type_, obj.wire)
@@ -69,6 +72,8 @@ class Frames:
     def bookmark(self, revision: int, *, initial_events_end: bool = False, headers: bool = False) -> bytes:
         """The event that says: everything up to `revision` has been delivered; and if asked so: all that existed has."""
         metadata = b'{%b"resourceVersion":"%d"}' % (_INITIAL_EVENTS_END if initial_events_end else b"", revision)
+        if self._protobuf:
+            return self._record(_BOOKMARK, self._in_envelope(protobuf.partial_object_metadata(orjson.loads(metadata))))
         if self._partial:
             return self._line(_BOOKMARK, partial_of_metadata(metadata, self._form.version))
         value = b"".join((self._bookmark_head, metadata, b"}"))
@@ -78,6 +83,8 @@ class Frames:
 
     def error(self, error: APIError) -> bytes:
         """The event that ends a watch; a Status in every form."""
+        if self._protobuf:
+            return self._record(_ERROR, protobuf.status(error.to_status()))
         return self._line(_ERROR, orjson.dumps(error.to_status()))
 
     def added(self, block: Block[StoredObject]) -> Pack | None:
@@ -100,9 +107,16 @@ class Frames:
         return Pack(chunk(*events) if self._framing == "chunked" else b"".join(events))
 
     def _line(self, type_: bytes, value: bytes) -> bytes:
-        if self._framing != "websocket":
-            return b"".join((type_, value, _END))
-        return b"".join((_TEXT, _message_length(len(type_) + len(value) + len(_END)), type_, value, _END))
+        line = b"".join((b'{"type":"', type_, b'","object":', value, b"}\n"))
+        return line if self._framing != "websocket" else b"".join((_TEXT, _message_length(len(line)), line))
+
+    def _record(self, type_: bytes, value: bytes) -> bytes:
+        record = protobuf.watch_event(type_, value)
+        head = _BINARY + _message_length(len(record)) if self._framing == "websocket" else len(record).to_bytes(4, "big")
+        return head + record
+
+    def _in_envelope(self, message: bytes) -> bytes:
+        return protobuf.envelope(self._form.meta_api_version, "PartialObjectMetadata", message)
 
 
 def chunk(*parts: bytes) -> bytes:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from apiserver.meta import protobuf
 from apiserver.registry.deflated import Deflated, deflate
-from apiserver.registry.partial import partial_bytes
+from apiserver.registry.partial import partial_bytes, partial_protobuf
 
 if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
@@ -21,15 +22,19 @@ if TYPE_CHECKING:
     from storage.snapshot import Block
 
 
+_ITEMS = {"v1": 2, "v1beta1": 1}
+"""The number of the field `items` of a PartialObjectMetadataList; `metadata` has the other one."""
+
+
 class ListBytes:
-    """Lists of one kind in one form of JSON."""
+    """Lists of one kind in one form of JSON, or of their metadata in protobuf."""
 
     def __init__(self, kind: ResourceKind, form: Form) -> None:
         self._kind = kind
         self._form = form
-        self.separator = b",\n    " if form.pretty else b","
+        self.separator = b"" if form.is_protobuf else b",\n    " if form.pretty else b","
         """What stands between two blocks."""
-        self._kept = "" if form.pretty or form.as_ == "Table" else f"{form.as_}/{form.version}" if form.as_ else "whole"
+        self._kept = "" if form.pretty or form.as_ == "Table" else f"{form.media_type}/{form.as_}/{form.version}" if form.as_ else "whole"
 
     @property
     def keeps(self) -> bool:
@@ -37,8 +42,10 @@ class ListBytes:
         return bool(self._kept)
 
     def envelope(self, listed: ObjectList) -> tuple[bytes, bytes]:
-        """What stands before the first item and after the last one."""
+        """What stands before the first item and after the last one. In protobuf it tells the length of them all, so it makes them."""
         form = self._form
+        if form.is_protobuf:
+            return self._protobuf_envelope(listed)
         if form.as_:
             metadata = _metadata(listed, drop_empty=True)
             if form.as_ == "Table" and form.tables is not None:
@@ -67,6 +74,15 @@ class ListBytes:
             return head + b"[", b"]" + tail + b"\n"
         return (head + b"[\n    ", b"\n  ]" + tail) if listed.objects else (head + b"[", b"]" + tail)
 
+    def _protobuf_envelope(self, listed: ObjectList) -> tuple[bytes, bytes]:
+        # The two versions of meta.k8s.io number the same fields differently, and what comes first by number is written first.
+        form = self._form
+        number = 3 - _ITEMS[form.version]
+        metadata = protobuf.embedded(number, protobuf.list_meta(_metadata(listed, drop_empty=True)))
+        length = len(metadata) + sum(len(self.items(block)) for block in listed.blocks)
+        head, tail = protobuf.envelope_around(form.meta_api_version, form.as_, length)
+        return (head + metadata, tail) if number == 1 else (head, metadata + tail)
+
     def items(self, block: Block[StoredObject]) -> bytes:
         """The items of a block, without what stands before and after them."""
         if not self._kept:
@@ -91,6 +107,8 @@ class ListBytes:
             if not form.pretty:
                 return rows
             items = rows.split(b"\n")
+        elif form.is_protobuf:
+            items = [protobuf.embedded(_ITEMS[form.version], partial_protobuf(obj)) for obj in block.entries]
         elif form.as_:
             items = [partial_bytes(obj, form.version) for obj in block.entries]
         else:

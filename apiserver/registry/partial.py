@@ -1,8 +1,12 @@
-"""An object's metadata alone, as a PartialObjectMetadata: cut out of the bytes that are kept for the object, never encoded again."""
+"""An object's metadata alone, as a PartialObjectMetadata: in JSON cut out of the bytes that are kept for the object, not encoded again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import orjson
+
+from apiserver.meta import protobuf
 
 if TYPE_CHECKING:
     from apiserver.registry.stored_object import StoredObject
@@ -21,3 +25,8 @@ def partial_bytes(obj: StoredObject, version: str) -> bytes:
 def partial_of_metadata(metadata: bytes, version: str) -> bytes:
     """The PartialObjectMetadata of encoded metadata."""
     return b"".join((_HEADS[version], metadata, b"}"))
+
+
+def partial_protobuf(obj: StoredObject) -> bytes:
+    """The PartialObjectMetadata of an object as a message of protobuf, without an envelope: it is the same in every version."""
+    return protobuf.partial_object_metadata(orjson.loads(obj.metadata_wire))

@@ -187,13 +187,13 @@ async def test_field_selectors(client: aiohttp.ClientSession) -> None:
 async def test_metadata_only_clients_get_what_they_ask_for(client: aiohttp.ClientSession) -> None:
     """T066: the whole Accept list counts, and forms of lists and of objects are not mixed up."""
     made = await create(client, "a")
-    accept = f"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{METADATA_LIST},application/json"
+    accept = f"application/cbor;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{METADATA_LIST},application/json"
     listed = await read(client, GADGETS, accept=accept)
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]}
     assert listed["items"] == [partial]
     assert await read(client, f"{GADGETS}/a", accept=METADATA) == partial
-    for path, wrong in ((GADGETS, METADATA), (f"{GADGETS}/a", METADATA_LIST), (GADGETS, "application/vnd.kubernetes.protobuf")):
+    for path, wrong in ((GADGETS, METADATA), (f"{GADGETS}/a", METADATA_LIST), (GADGETS, "application/cbor")):
         async with client.get(path, headers={"Accept": wrong}) as response:
             assert response.status == 406
             assert orjson.loads(await response.read())["reason"] == "NotAcceptable"

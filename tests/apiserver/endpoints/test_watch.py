@@ -225,7 +225,7 @@ async def test_first_live_event_of_a_table_watch_has_the_columns(client: aiohttp
 async def test_metadata_watch_sends_metadata_and_bookmarks_in_the_same_form(client: aiohttp.ClientSession) -> None:
     """T066."""
     made = await create(client, "a")
-    accept = f"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{METADATA},application/json"
+    accept = f"application/cbor;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{METADATA},application/json"
     async with watching(client, accept=accept, **WATCH_LIST) as events:
         event, bookmark = await events.take(2)
     assert event["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"]}
