@@ -5,7 +5,8 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/handl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
 
 from apiserver.endpoints.body import go_type_of
 from apiserver.meta import errors, json_codec, yaml_codec
@@ -14,6 +15,16 @@ from apiserver.meta.yaml_codec import YAMLError
 
 if TYPE_CHECKING:
     from apiserver.meta.errors import APIError
+
+_LONG_BYTES: Final = 16 * 1024
+"""From here on decoding may take more than some milliseconds, if it has to be read as YAML."""
+
+
+async def decode_applied(body: bytes, field_validation: str) -> AppliedBody:
+    """Decode a body, a long one in a thread. Raises: APIError: 400, as `AppliedBody`."""
+    if len(body) > _LONG_BYTES:
+        return await asyncio.to_thread(AppliedBody, body, field_validation)
+    return AppliedBody(body, field_validation)
 
 
 class AppliedBody:

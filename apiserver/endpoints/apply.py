@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apiserver.endpoints.applied_body import AppliedBody
+from apiserver.endpoints.applied_body import decode_applied
 from apiserver.endpoints.body import read_body
 from apiserver.endpoints.negotiation import negotiate, respond_object
 from apiserver.meta import errors
@@ -35,7 +35,7 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
         form = negotiate(call, tables=tables)
         body = await read_body(call)
         options = patch_options(call.info.query, apply=True)
-        applied = AppliedBody(body, options.field_validation)
+        applied = await decode_applied(body, options.field_validation)
         namespace, name = call.info.namespace, call.info.name
 
         def transform(current: StoredObject | None) -> dict[str, Any]:

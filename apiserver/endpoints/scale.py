@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from apiserver.apply.scale_fields import ScaleFields
-from apiserver.endpoints.applied_body import AppliedBody
+from apiserver.endpoints.applied_body import AppliedBody, decode_applied
 from apiserver.endpoints.body import BodyError, decode, format_of, go_type_of, read_body, strict_problem, unknown_fields
 from apiserver.endpoints.negotiation import negotiate, respond_value
 from apiserver.endpoints.patch_body import APPLY_PATCH, PatchBody, patch_type_of
@@ -85,7 +85,7 @@ def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Han
         options = patch_options(call.info.query, apply=patch_type == APPLY_PATCH)
         namespace, name = call.info.namespace, call.info.name
         if patch_type == APPLY_PATCH:
-            applied = AppliedBody(body, options.field_validation)
+            applied = await decode_applied(body, options.field_validation)
 
             def check(scale: dict[str, Any]) -> None:
                 applied.check_twice(call.warnings)

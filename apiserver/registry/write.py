@@ -14,7 +14,10 @@ class Admission(Protocol):
     """
 
     async def mutate(self, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
-        """Change `value` in place, before the rules of its kind are applied."""
+        """Change `value` in place, before the rules of its kind are applied.
+
+        Its managedFields may be replaced, but not changed: their parts are shared.
+        """
 
     async def validate(self, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         """Look at the complete and valid object; it must not be changed any more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,25 @@ async def test_what_cannot_be_applied_is_a_bad_request(
     """T035, T039, T043, T044; upstream gives 500 for what does not fit the schema."""
     await refused(client, body, "fieldManager=m1", 400, "BadRequest", message)
     await refused(client, body, "fieldManager=m1&fieldValidation=Ignore&dryRun=All", 400, "BadRequest", message)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("a: &a [x,x]\n" + "".join(f"{n}: &{n} [{', '.join([f'*{m}'] * 9)}]\n" for m, n in pairwise("abcdefghij")), "excessive aliasing"),
+        ("[" * 100_000 + "]" * 100_000, "exceeded maximum nesting depth"),
+        ('{"a":' * 100_000, "exceeded max depth"),
+        ("a: !!python/object/apply:os.system [ls]", "is not supported"),
+    ],
+    ids=["aliases", "lists", "objects", "tag"],
+)
+async def test_a_body_that_is_more_than_it_seems_is_refused(
+    client: aiohttp.ClientSession, untouched: None, body: str, problem: str
+) -> None:
+    """T027"""
+    async with client.patch(f"{X}?fieldManager=m1", data=body, headers=APPLY) as response:
+        status = await assert_status(response, 400, "BadRequest")
+        assert problem in status["message"]
 
 
 async def test_an_object_as_it_was_read_cannot_be_applied(client: aiohttp.ClientSession) -> None:
