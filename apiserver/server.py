@@ -25,6 +25,8 @@ from apiserver.tls import presented_certificates
 if TYPE_CHECKING:
     import ssl
 
+    from aiohttp.streams import StreamReader
+
     from apiserver.config import ListenConfig
 
 _log = logging.getLogger(__name__)
@@ -42,6 +44,8 @@ class Connection(web.RequestHandler):
         self.listener = listener
         self.peer = NO_PEER
         self.busy = False
+        self.body: StreamReader | None = None
+        """That of the request that was taken up last."""
         self.reading: asyncio.Task[object] | None = None
         self._head_bytes = 0
 
@@ -67,10 +71,15 @@ class Connection(web.RequestHandler):
             return
         if self._request_count != heads:
             self._head_bytes = 0
-        elif self._current_request is None or self._current_request.content.is_eof():
+        elif not self._within_body():
             self._head_bytes += len(data)
             if self._head_bytes > self.listener.max_header_bytes:
                 self._refuse_head()
+
+    def _within_body(self) -> bool:
+        """Whether what comes belongs to the body of the last request, even one that has been answered without it."""
+        body = self._messages[-1][1] if self._messages else self.body
+        return body is not None and not body.is_eof()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -155,6 +164,7 @@ class _Listener(web.Server):
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection: Any = request.protocol
         connection.busy = True
+        connection.body = request.content
         if request.method == "GET":
             connection.reading = asyncio.current_task()
         self._busy += 1

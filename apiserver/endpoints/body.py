@@ -83,9 +83,12 @@ def format_of(call: Call) -> Format:
         APIError: 415 for a media type that cannot be read.
     """
     content_type = call.http.headers.get("Content-Type", "")
-    known = _FORMATS.get(content_type) or _FORMATS.get(content_type.partition(";")[0].strip().lower())
+    known = _FORMATS.get(content_type)
     if known is None:
-        raise errors.unsupported_media_type(ACCEPTED)
+        media_type, *parameters = content_type.split(";")
+        known = _FORMATS.get(media_type.strip().lower())
+        if known is None or not all("=" in parameter for parameter in parameters if parameter.strip()):
+            raise errors.unsupported_media_type(ACCEPTED)
     return known
 
 

@@ -41,11 +41,21 @@ def check_preconditions(kind: ResourceKind, obj: StoredObject, options: DeleteOp
         )
 
 
+def check_readable(kind: ResourceKind, obj: StoredObject, options: DeleteOptions) -> None:
+    """Raise the 409 of a deletion that is meant for what cannot be read any more: it skips all checks, and this object can be read."""
+    if options.ignore_store_read_error:
+        problem = "unsafe deletion is not allowed because the object is decodable from storage"
+        raise errors.conflict(kind.group_resource, obj.name, _invalid_object(obj, problem))
+
+
+def _invalid_object(obj: StoredObject, problem: str) -> str:
+    return f"StorageError: invalid object, Code: 4, Key: {obj.key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
+
+
 def uid_mismatch(resource: GroupResource, obj: StoredObject, uid: str) -> APIError:
     """409 for an update that names another incarnation of the object; the text is that of upstream's storage layer."""
     problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {obj.uid}"
-    text = f"StorageError: invalid object, Code: 4, Key: {obj.key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
-    return errors.conflict(resource, obj.name, text)
+    return errors.conflict(resource, obj.name, _invalid_object(obj, problem))
 
 
 def finalizers_to_delete_with(finalizers: list[str], options: DeleteOptions) -> list[str]:

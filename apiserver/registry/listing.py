@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import posixpath
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import orjson
 
-from apiserver.meta import errors
+from apiserver.meta import errors, json_codec
 from storage.errors import Compacted, FutureRevision
 from storage.snapshot import Block, Snapshot
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANY_REVISION = -1
 """In a continue token: go on at whatever the revision is then."""
 
+_NOT_BASE64 = re.compile("[^A-Za-z0-9_-]")
 _PAGE_OF_THE_PAST = 500
 _BLOCKS_PER_STEP = 16
 _MAX_REVISION = 2**64 - 1
@@ -78,9 +79,11 @@ def decode_continue(token: str, prefix: str) -> tuple[str, int]:
     Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/storage/continue.go
     """
     try:
-        value = orjson.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
+        value = json_codec.decode(_from_base64(token))
         version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
-    except (binascii.Error, ValueError, AttributeError) as error:
+    except ValueError as error:
+        raise _bad_token(f"continue key is not valid: {error}") from error
+    except AttributeError as error:
         raise _bad_token("continue key is not valid: it is not what this server gave") from error
     if version != "meta.k8s.io/v1":
         raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
@@ -94,6 +97,14 @@ def decode_continue(token: str, prefix: str) -> tuple[str, int]:
     if posixpath.normpath(rooted) != rooted:
         raise _bad_token(f"continue key is not valid: {start}")
     return prefix + rooted[1:], revision
+
+
+def _from_base64(token: str) -> bytes:
+    """Decode base64 without padding, in the alphabet of addresses; the text of the ValueError is Go's."""
+    wrong = _NOT_BASE64.search(token)
+    if wrong is not None or len(token) % 4 == 1:
+        raise ValueError(f"illegal base64 data at input byte {wrong.start() if wrong is not None else len(token) - 1}")
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
 
 
 def _bad_token(problem: str) -> errors.APIError:
@@ -130,7 +141,7 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
     """
     prefix = store.codec.prefix(selection.namespace)
     cache = store.cache
-    limit = max(options.limit, 0)
+    limit = 0 if options.resource_version == "0" else max(options.limit, 0)
     if options.continue_:
         start_key, revision = decode_continue(options.continue_, prefix)
         if options.resource_version not in ("", "0"):
@@ -151,8 +162,6 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
         await cache.fresh()
     elif revision:
         await _reach(store, revision)
-    if options.resource_version == "0":
-        limit = 0
     if selection.is_single:
         return _single(cache.snapshot(), store.codec.key(selection.namespace, selection.name or ""), selection)
     return await _from_snapshot(cache.snapshot(), _Range(prefix), selection, limit)
@@ -251,4 +260,4 @@ async def _from_store(store: ResourceStore, revision: int, where: _Range, select
 
 
 def _token_after(blocks: list[Block[StoredObject]], where: _Range, revision: int) -> str:
-    return encode_continue(blocks[-1].keys[-1].removeprefix(where.prefix) + "\0", revision)
+    return encode_continue(f"/{blocks[-1].keys[-1].removeprefix(where.prefix)}\0", revision)

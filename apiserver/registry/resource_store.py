@@ -309,6 +309,7 @@ class ResourceStore:
             while True:
                 if current is None:
                     raise errors.not_found(resource, name)
+                deletion.check_readable(self.kind, current, options)
                 deletion.check_preconditions(self.kind, current, options)
                 if write.admission is not None:
                     old = current.object()

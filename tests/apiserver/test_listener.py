@@ -178,6 +178,15 @@ async def test_malformed_http_is_a_400_status_and_the_end_of_the_connection(list
     }  # fmt: skip
 
 
+async def test_a_body_that_is_refused_before_it_came_is_no_head_of_another_request(listener: Listening) -> None:
+    """The rest of it may be read after the answer; the connection then goes on with the next request, or is closed."""
+    size = 3 * 1024 * 1024
+    raw = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    answers = await exchange(listener, raw, b"x" * size, b"GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answers.count(b"HTTP/1.1 200") == 2
+    assert b"431" not in answers
+
+
 async def test_an_upgrade_is_declined_and_ends_the_connection(listener: Listening) -> None:
     raw = b"GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n"
     for protocol in (b"SPDY/3.1", b"websocket", b"h2c"):

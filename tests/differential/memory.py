@@ -25,7 +25,7 @@ _REVISION = re.compile(
 )
 _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_GENERATED = re.compile(r"\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_GENERATED = re.compile(r"\b(?:gen-|Bad_|x{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _AGE = re.compile(r'"(?:\d+m)?\d+s"')
 _NOW = timedelta(minutes=30)
 

@@ -102,7 +102,7 @@ async def test_continue_token_is_kubernetes_own(client: aiohttp.ClientSession) -
     page = await read(client, GADGETS, limit=1)
     token = page["metadata"]["continue"]
     decoded = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-    assert decoded == {"v": "meta.k8s.io/v1", "rv": int(page["metadata"]["resourceVersion"]), "start": "g0000\0"}
+    assert decoded == {"v": "meta.k8s.io/v1", "rv": int(page["metadata"]["resourceVersion"]), "start": "/g0000\0"}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,6 @@ _BODIES: list[Any] = [
     {"kind": "DeleteOptions"},
     {"apiVersion": "v1"},
     {"kind": "DeleteOptions", "apiVersion": "v1", "unknown": 1, "preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}},
-    {"ignoreStoreReadErrorWithClusterBreakingPotential": True},
     {"dryRun": "All"},
     {"dryRun": ["All", "Some"]},
     [],
@@ -65,6 +64,12 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         *[delete("d", value=body) for body in _BODIES],
         get("d"),
         merge("d", {"metadata": {"finalizers": None}}),
+    ],
+    "unsafe": [
+        create(pool("d")),
+        delete("d", "?dryRun=All", {"ignoreStoreReadErrorWithClusterBreakingPotential": True}),
+        delete("d", value={"ignoreStoreReadErrorWithClusterBreakingPotential": True}),
+        delete("missing", value={"ignoreStoreReadErrorWithClusterBreakingPotential": True}),
     ],
     "query options": [
         create(pool("d", metadata=_F)),

@@ -80,7 +80,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
             for query in (
                 "labelSelector=!!",
                 "fieldSelector=spec.x%3D1",
-                "resourceVersion=999999999",
+                "resourceVersion=9999999999999999",
                 "resourceVersion=99999999999999999999",
                 "timeoutSeconds=x",
                 "limit=1",
