@@ -1,0 +1,75 @@
+"""The bench itself, with small sizes: every scenario gives its figures, no operation fails. Times mean nothing here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bench.bench import Bench
+from tests.bench.figures import Figures, Measured
+from tests.bench.report import BEGIN, END, write_report
+from tests.bench.scenarios import QUICK, Scenario, scenarios
+from tests.bench.servers import Servers
+
+SIZES = replace(QUICK, seconds=0.1)
+ALL = scenarios(SIZES)
+
+
+def measure(folder: Path, keys: tuple[str, ...], wanted: list[Scenario]) -> Measured:
+    measured = Measured({"machine": "of a test"})
+    servers = Servers(folder, keys)
+    with servers.running() as running:
+        Bench(servers, running, SIZES, tell=lambda line: None).measure(wanted, measured)
+    return measured
+
+
+def check(figures: Figures) -> None:
+    assert not figures.errors
+    given = (figures.per_second, figures.seconds, figures.kilobytes_each, figures.resident_mb)
+    assert figures.missing or (figures.operations and any(given))
+
+
+@pytest.mark.slow
+def test_every_scenario_gives_figures_and_no_operation_fails(tmp_path: Path) -> None:
+    wanted = [one for one in ALL if "sqlite" in one.servers]
+    measured = measure(tmp_path, ("sqlite",), wanted)
+    assert measured.figures.keys() == {one.name for one in wanted}
+    for row in measured.figures.values():
+        check(row["sqlite"])
+
+
+@pytest.mark.slow
+def test_all_servers_do_the_same_work(tmp_path: Path) -> None:
+    names = ("create-etcd", "get", "list-gzip", "patch-etcd", "watch", "informers", "mixed", "start")
+    measured = measure(tmp_path, ("crd", "sample", "sqlite", "etcd"), [one for one in ALL if one.name in names])
+    for name, row in measured.figures.items():
+        assert row.keys() >= {"crd", "sample", "etcd"}, name
+        for figures in row.values():
+            check(figures)
+
+
+def figures_of(cpu_us: float) -> dict[str, Figures]:
+    return {
+        "crd": Figures(per_second=100, cpu_us=10 * cpu_us, p99_ms=3, operations=9),
+        "sqlite": Figures(per_second=1_000, cpu_us=cpu_us, p99_ms=0.5, operations=9),
+    }
+
+
+def test_the_report_keeps_what_people_wrote_and_says_what_has_become_slower(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"# Performance\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter.\n")
+    assert write_report(tmp_path, Measured({"processor": "one"}, {"get": figures_of(50), "get-1": figures_of(60)}), ALL) == []
+    text = page.read_text()
+    assert text.startswith("# Performance\n\nBefore.\n")
+    assert text.endswith("\nAfter.\n")
+    assert "old" not in text
+    assert "| 1,000/s<br>50 µs<br>p99 0.5 ms |" in text
+    assert "| 10.0 |" in text
+    assert (tmp_path / "performance" / "cost.svg").read_text().startswith("<svg ")
+    changes = write_report(tmp_path, Measured({"processor": "one"}, {"get": figures_of(75)}), ALL)
+    assert changes == ["get, ours, SQLite: 50 µs -> 75 µs (+50%)"]
+    kept = Measured.load(tmp_path / "performance" / "figures.json")
+    assert kept is not None
+    assert kept.figures["get-1"] == figures_of(60)
