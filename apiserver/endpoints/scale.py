@@ -8,21 +8,26 @@ Source: https://github.com/kubernetes/apiextensions-apiserver/blob/v0.37.2/pkg/r
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from apiserver.apply.scale_fields import ScaleFields
 from apiserver.endpoints.applied_body import AppliedBody, decode_applied
 from apiserver.endpoints.body import BodyError, decode, format_of, go_type_of, read_body, strict_problem, unknown_fields
-from apiserver.endpoints.negotiation import negotiate, respond_value
+from apiserver.endpoints.negotiation import negotiate, respond_object, respond_value
 from apiserver.endpoints.patch_body import APPLY_PATCH, PatchBody, patch_type_of
 from apiserver.meta import errors
 from apiserver.meta.options import field_manager_of, patch_options, update_options
+from apiserver.meta.resource import Column
 from apiserver.registry.scaling import NOT_SET, AccessorError, missing_replicas, scale_of, set_replicas
+from apiserver.registry.stored_object import ObjectCodec
+from apiserver.registry.table import TableConvertor
 from apiserver.registry.write import Write
 from openapi import normalize
 from openapi.from_model import schema_of
 from openapi.meta_v1 import Scale
 from openapi.normalize import MetadataTypeError
+from storage.store import KeyValue
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -30,25 +35,32 @@ if TYPE_CHECKING:
     from apiserver.admission.chain import Chain
     from apiserver.apply.managed_fields import Entry
     from apiserver.meta.options import PatchOptions
-    from apiserver.meta.resource import ScalePaths
+    from apiserver.meta.resource import ResourceKind, ScalePaths
+    from apiserver.registry.forms import Form
     from apiserver.registry.resource_store import ResourceStore
     from apiserver.registry.stored_object import StoredObject
     from apiserver.request import Call, Handler
 
 _INT32 = range(-(2**31), 2**31)
+_COLUMNS = (
+    Column("Desired", "integer", ".spec.replicas", description="Number of desired replicas"),
+    Column("Available", "integer", ".status.replicas", description="Number of actual replicas"),
+    Column("Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"),
+)
 
 
 def make_get(store: ResourceStore, paths: ScalePaths) -> Handler:
     """The handler that answers with the Scale of an object."""
+    forms = _ScaleForms(store.kind)
 
     async def get(call: Call) -> web.Response:
-        form = negotiate(call)
+        form = forms.negotiate(call)
         query, info = call.info.query, call.info
         obj = await store.get(info.namespace, info.name, query["resourceVersion"][0] if "resourceVersion" in query else "")
         scale = _scale_of(obj, paths)
         if scale["spec"].get("replicas") == NOT_SET:
             raise missing_replicas(paths)
-        return respond_value(call, form, scale)
+        return forms.respond(call, form, scale)
 
     return get
 
@@ -57,9 +69,10 @@ def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Ha
     """The handler that takes a whole Scale and answers with the new one."""
     read = _reader()
     changes = _ScaleChanges(store, paths)
+    forms = _ScaleForms(store.kind)
 
     async def update(call: Call) -> web.Response:
-        form = negotiate(call)
+        form = forms.negotiate(call)
         body = await read_body(call)
         options = update_options(call.info.query)
         scale = _decode(body, call, read, options.field_validation)
@@ -68,7 +81,7 @@ def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Ha
         uid = scale["metadata"].get("uid", "")
         manager = field_manager_of(options, call.http.headers.get("User-Agent", ""))
         obj = await store.update(call.info.namespace, call.info.name, changes.by_update(lambda _: scale, manager), write, uid=uid)
-        return respond_value(call, form, _scale_of(obj, paths))
+        return forms.respond(call, form, _scale_of(obj, paths))
 
     return update
 
@@ -77,10 +90,11 @@ def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Han
     """The handler that patches the Scale of an object, or applies one, and answers with the new one."""
     read = _reader()
     changes = _ScaleChanges(store, paths)
+    forms = _ScaleForms(store.kind)
 
     async def patch(call: Call) -> web.Response:
         patch_type = patch_type_of(call)
-        form = negotiate(call)
+        form = forms.negotiate(call)
         body = await read_body(call)
         options = patch_options(call.info.query, apply=patch_type == APPLY_PATCH)
         namespace, name = call.info.namespace, call.info.name
@@ -103,7 +117,7 @@ def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Han
             transform = changes.by_update(patched, field_manager_of(options, call.http.headers.get("User-Agent", "")))
         write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
         obj = await store.update(namespace, name, transform, write)
-        return respond_value(call, form, _scale_of(obj, paths))
+        return forms.respond(call, form, _scale_of(obj, paths))
 
     return patch
 
@@ -159,6 +173,26 @@ class _ScaleChanges:
 def _entries(value: dict[str, Any]) -> list[Entry]:
     entries: list[Entry] = value["metadata"].get("managedFields", [])
     return entries
+
+
+class _ScaleForms:
+    """Scales as clients want them. For tables and metadata alone they are objects of a kind of their own."""
+
+    def __init__(self, kind: ResourceKind) -> None:
+        scale = replace(kind, group="autoscaling", version="v1", kind="Scale", columns=_COLUMNS, selectable_fields=())
+        self._codec = ObjectCodec(scale)
+        self._tables = TableConvertor(scale)
+
+    def negotiate(self, call: Call) -> Form:
+        return negotiate(call, tables=self._tables)
+
+    def respond(self, call: Call, form: Form, scale: dict[str, Any]) -> web.Response:
+        if not form.as_:
+            return respond_value(call, form, scale)
+        metadata = scale["metadata"]
+        key = self._codec.key(metadata.get("namespace", ""), metadata["name"])
+        encoded = self._codec.encode(scale)
+        return respond_object(call, form, encoded.stored(KeyValue(key, encoded.value, int(metadata.get("resourceVersion", 0)))))
 
 
 def _scale_of(obj: StoredObject, paths: ScalePaths) -> dict[str, Any]:

@@ -272,3 +272,50 @@ def _agree(server: Serving, places: list[tuple[str, Any]], created: list[Any]) -
         assert server.request("GET", f"{path}/first")[1] == value
         assert server.request("GET", path)[1]["items"] == [value]
         assert next(events(server, f"{path}?watch=true&timeoutSeconds=10"))["object"] == value
+
+
+def test_t064_a_collection_is_not_deleted_by_a_field_that_cannot_be_selected(server: Serving) -> None:
+    path = pools("t064")
+    server.requests(("POST", path, pool(name)) for name in ("x", "y"))
+    for selector in ("spec.replicas%3D1", "metadata.uid%3D1", "metadata.name"):
+        code, status = server.request("DELETE", f"{path}?fieldSelector={selector}")
+        assert (code, status["reason"]) == (400, "BadRequest")
+    assert len(server.request("GET", path)[1]["items"]) == 2
+    assert server.request("DELETE", f"{path}?fieldSelector=metadata.name%3Dx")[0] == 200
+    assert [item["metadata"]["name"] for item in server.request("GET", path)[1]["items"]] == ["y"]
+
+
+def test_t065_a_collection_ends_where_its_namespace_ends(server: Serving) -> None:
+    namespaces = ("t065", "t065-b", "t065b", "b")
+    for namespace in namespaces:
+        server.request("POST", pools(namespace), pool("x"))
+    assert len(server.request("DELETE", pools("t065"))[1]["items"]) == 1
+    assert [len(server.request("GET", pools(namespace))[1]["items"]) for namespace in namespaces] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("subresource", ["status", "scale"])
+def test_t114_a_subresource_cannot_be_watched(server: Serving, subresource: str) -> None:
+    """As in kube-apiserver, the parameter means nothing for one object, and the old form of the address names the verb."""
+    path = pools("t114w")
+    server.request("POST", path, pool("x"))
+    code, value = server.request("GET", f"{path}/x/{subresource}?watch=true")
+    assert (code, value["kind"]) == (200, "WorkerPool" if subresource == "status" else "Scale")
+    code, status = server.request("GET", f"{path.replace('/namespaces', '/watch/namespaces')}/x/{subresource}")
+    assert (code, status["reason"]) == (405, "MethodNotAllowed")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/x"),
+        ("POST", "/x/status"),
+        ("PUT", ""),
+        ("PATCH", ""),
+        ("DELETE", "/x/scale"),
+        ("DELETE", "/x/status"),
+    ],
+)
+def test_t114_a_verb_that_is_not_listed_is_a_405_and_no_list(server: Serving, method: str, path: str) -> None:
+    server.request("POST", pools("t114"), pool("x"))
+    code, status = server.request(method, f"{pools('t114')}{path}", {} if method != "GET" else None)
+    assert (code, status["reason"]) == (405, "MethodNotAllowed")

@@ -117,6 +117,7 @@ def test_get_prints_the_object_in_json_and_yaml(kubectl: Kubectl) -> None:
 
 def test_get_reads_status_and_scale(kubectl: Kubectl) -> None:
     assert kubectl.json("wp", "one", "--subresource=status") == kubectl.json("wp", "one")
+    assert aged(kubectl("get", "wp", "one", "--subresource=scale")) == [["NAME", "DESIRED", "AVAILABLE", "AGE"], ["one", "3", "2", "AGE"]]
     scale = kubectl.json("wp", "one", "--subresource=scale")
     assert (scale["kind"], scale["spec"], scale["status"]) == (
         "Scale",

@@ -615,6 +615,20 @@ async def test_t083_scale_has_a_selector_that_is_a_string(client: aiohttp.Client
         }
 
 
+async def test_a_scale_has_a_table_of_its_own(client: aiohttp.ClientSession) -> None:
+    await create(client, POOLS, pool("table-of-scale", replicas=4))
+    path = f"{POOLS}/table-of-scale/scale"
+    async with client.get(path, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}) as response:
+        table = await response.json()
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    assert table["rows"][0]["cells"][:3] == ["table-of-scale", 4, 0]
+    async with client.get(path) as response:
+        metadata = (await response.json())["metadata"]
+    async with client.get(path, headers={"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}) as response:
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+        assert await response.json() == partial == table["rows"][0]["object"]
+
+
 @pytest.mark.parametrize("selector", ["spec.replicas=1", "spec.template.image=x", "metadata.uid=1"])
 async def test_only_name_and_namespace_are_selectable(client: aiohttp.ClientSession, selector: str) -> None:
     async with client.get(POOLS, params={"fieldSelector": selector}) as response:
