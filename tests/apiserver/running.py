@@ -19,6 +19,7 @@ from apiserver.tls import make_context
 
 if TYPE_CHECKING:
     from apiserver.app import App
+    from apiserver.auth.trust import Trust
 
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 
@@ -51,10 +52,13 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    pki: Certificates, entry: Entry, *, app: App | None = None, config: ListenConfig | None = None
+    pki: Certificates, entry: Entry, *, app: App | None = None, config: ListenConfig | None = None, trust: Trust | None = None
 ) -> AsyncIterator[Listening]:
-    """Serve `entry` until the end of the block."""
+    """Serve `entry` until the end of the block; clients are asked for certificates of those whom `trust` names, or of our authority."""
     tls = make_context(pki.serving.certificate_file, pki.serving.key_file, client_authority_files=[pki.authority.certificate_file])
+    if trust is not None:
+        tls.ask_for_client_certificates(trust.certificates)
+        trust.on_change(lambda: tls.ask_for_client_certificates(trust.certificates))
     server = Server(config or ListenConfig(secure_port=0), tls)
     port = server.bind()
     await server.start(entry)

@@ -1,0 +1,30 @@
+"""One control plane for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from apiserver.config import AuthConfig
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.aggregated import Aggregated, control_plane, registered, serving
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with control_plane(tmp_path_factory.mktemp("plane")) as plane:
+        yield plane
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Aggregated]:
+    """Our server, registered, which remembers no permission: what changes counts at once."""
+    auth = AuthConfig(
+        authentication_token_webhook_cache_ttl=0.0,
+        authorization_webhook_cache_authorized_ttl=0.0,
+        authorization_webhook_cache_unauthorized_ttl=0.0,
+    )
+    async with serving(plane, tmp_path_factory.mktemp("aggregated"), auth) as server, registered(server):
+        yield server
