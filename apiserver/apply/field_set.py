@@ -11,14 +11,11 @@ Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/fie
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-import orjson
-
-from apiserver.meta import json_codec
-from openapi import gotext
+from apiserver.apply import path_element
+from apiserver.apply.path_element import PathElementError
 
 FieldSet = dict[str, Any]
 Path = tuple[str, ...]
@@ -26,10 +23,6 @@ Path = tuple[str, ...]
 LEAF: Final[FieldSet] = {}
 """A field that is in a set with nothing below it; also the empty set. Shared by all sets, so never to be changed."""
 SELF: Final = "."
-
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]*").fullmatch
-"""Text that is written as it is: names, mostly."""
 
 
 class FieldSetError(ValueError):
@@ -156,7 +149,7 @@ def paths(fields: FieldSet) -> Iterator[Path]:
 
 
 def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
-    elements = sorted((element for element in fields if element != SELF), key=_order)
+    elements = sorted((element for element in fields if element != SELF), key=path_element.order)
     for element in elements:
         if holds(fields, element):
             yield (*prefix, element)
@@ -165,66 +158,9 @@ def _paths(fields: FieldSet, prefix: Path) -> Iterator[Path]:
             yield from _paths(fields[element], (*prefix, element))
 
 
-# Path elements
-
-
-def key_element(keys: dict[str, Any]) -> str:
-    """The path element of an item of a map list."""
-    if len(keys) == 1:
-        for name, value in keys.items():
-            if value.__class__ is str and _PLAIN(value):
-                return f'k:{{"{name}":"{value}"}}'
-    return "k:" + _json(keys)
-
-
-def value_element(value: Any) -> str:
-    """The path element of an item of a set list."""
-    return f'v:"{value}"' if value.__class__ is str and _PLAIN(value) else "v:" + _json(value)
-
-
-def _json(value: Any) -> str:
-    return json_codec.encode(value)[:-1].decode()
-
-
 def path_text(path: Path) -> str:
     """A path as messages show it: `.spec.env[name="A"].value`."""
-    return "".join(map(element_text, path))
-
-
-def element_text(element: str) -> str:
-    """One element of a path as messages show it."""
-    kind, content = element[:2], element[2:]
-    if kind == "f:":
-        return f".{content}"
-    if kind == "k:":
-        keys = orjson.loads(content)
-        return "[" + ",".join(f"{name}={_value_text(keys[name])}" for name in sorted(keys)) + "]"
-    return f"[={_value_text(orjson.loads(content))}]" if kind == "v:" else f"[{content}]"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, str):
-        return gotext.quote(value)
-    return gotext.number(value) if isinstance(value, float) else orjson.dumps(value).decode()
-
-
-def _order(element: str) -> tuple[Any, ...]:
-    """Fields come first, then keys, values and places; numbers before texts before truths."""
-    kind, content = element[:2], element[2:]
-    if kind == "f:":
-        return 0, content
-    if kind == "k:":
-        keys = orjson.loads(content)
-        return 1, [(name, _value_order(keys[name])) for name in sorted(keys)]
-    return (2, _value_order(orjson.loads(content))) if kind == "v:" else (3, int(content))
-
-
-def _value_order(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, bool):
-        return 2, value
-    if isinstance(value, (int, float)):
-        return 0, value
-    return (1, value) if isinstance(value, str) else (3, orjson.dumps(value))
+    return "".join(map(path_element.element_text, path))
 
 
 # Reading what a client sent
@@ -244,27 +180,13 @@ def canonical(fields: Any) -> FieldSet:
     for element, inner in fields.items():
         if element == SELF:
             result[SELF] = LEAF
-        elif (known := _canonical_element(element)) is not None:
+        elif (known := _element(element)) is not None:
             result[known] = canonical(inner)
     return LEAF if len(result) == 1 and SELF in result else result
 
 
-def _canonical_element(element: str) -> str | None:
-    kind, content = element[:2], element[2:]
-    if len(kind) < 2 or kind[1] != ":":
-        raise FieldSetError(f"no path element: {element}")
+def _element(element: str) -> str | None:
     try:
-        if kind == "f:":
-            return element
-        if kind == "i:":
-            return f"i:{int(content)}"
-        if kind not in ("k:", "v:"):
-            return None
-        value = json_codec.decode(content.encode())
-    except ValueError as error:
-        raise FieldSetError(f"no path element: {element}") from error
-    if kind == "v:":
-        return value_element(value)
-    if value.__class__ is not dict:
-        raise FieldSetError(f"no path element: {element}")
-    return key_element(value)
+        return path_element.canonical(element)
+    except PathElementError as error:
+        raise FieldSetError(str(error)) from error

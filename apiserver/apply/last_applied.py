@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apiserver.apply.applied_fields import applied_fields
+from apiserver.apply.checked import checked
 from apiserver.apply.compare import compare
 from apiserver.apply.field_set import LEAF, FieldSet, difference
-from apiserver.apply.typed import TypedError, checked
+from apiserver.apply.typed import TypedError
 from apiserver.meta import json_codec
 from openapi.structural import JSON, Schema
 

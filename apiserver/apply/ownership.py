@@ -13,14 +13,15 @@ from typing import Any, Final
 
 from apiserver.apply import field_set, last_applied, managed_fields
 from apiserver.apply.applied_fields import applied_fields
+from apiserver.apply.checked import checked
 from apiserver.apply.compare import Comparison, compare
 from apiserver.apply.conflicts import Conflicts, conflict_error
 from apiserver.apply.field_set import LEAF, FieldSet
 from apiserver.apply.managed_fields import Entry, ManagedFieldsError, Owned, Owner, Owners, applier, updater
 from apiserver.apply.merge import merge
+from apiserver.apply.prune import pruned
 from apiserver.apply.reconcile import reconciled
-from apiserver.apply.remove import remove, with_named_fields
-from apiserver.apply.typed import TypedError, checked, same
+from apiserver.apply.typed import TypedError, same
 from apiserver.meta import errors
 from openapi.structural import JSON, Schema
 
@@ -172,7 +173,8 @@ class Ownership:
         owners[me] = Owned(claimed, self._api_version, last.time if last is not None else "")
         merged = merge(base, config, self._schema)
         if last is not None:
-            merged = self._pruned(merged, owners, last.fields, claimed)
+            owned = [owned.fields for owned in owners.values()]
+            merged = pruned(merged, last.fields, claimed, owned, self._schema)
         if len(owners) > 1:
             owners = self._settled(me, owners, compare(self._tracked(base), self._tracked(merged), self._schema), force=force)
         self._finish(me, owners, last, "" if merged is base or same(merged, base) else now)
@@ -204,26 +206,6 @@ class Ownership:
             owners[me] = last
         else:
             owners[me] = Owned(fields, self._api_version, time or own.time)
-
-    def _pruned(self, merged: dict[str, JSON], owners: Owners, last: FieldSet, claimed: FieldSet) -> dict[str, JSON]:
-        """Take out what the applier gave up and nobody else owns."""
-        if last == claimed or not field_set.difference(last, claimed):
-            return merged
-        schema = self._schema
-        named = with_named_fields(last, schema)
-        present = with_named_fields(applied_fields(merged, schema), schema)
-        owned = LEAF
-        for other in owners.values():
-            owned = field_set.union(owned, other.fields)
-        left = self._left(remove(merged, named, schema, empty_is_null=True))
-        gone = field_set.difference(present, field_set.union(left, with_named_fields(owned, schema)))
-        left = self._left(remove(merged, gone, schema, empty_is_null=True))
-        # What nobody owns goes only if the applier had applied it himself.
-        result: dict[str, JSON] = remove(merged, field_set.intersection(field_set.difference(present, left), named), schema)
-        return result
-
-    def _left(self, value: JSON) -> FieldSet:
-        return with_named_fields(applied_fields(value, self._schema), self._schema)
 
     # Both
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.apply import field_set
+from apiserver.apply import field_set, path_element
 from apiserver.apply.field_set import LEAF, SELF, FieldSet, FieldSetError, Path
 
 ELEMENTS = ("f:a", "f:b", 'k:{"name":"x"}', 'v:"y"', "i:0")
@@ -86,10 +86,10 @@ def test_paths_come_in_the_order_of_upstream() -> None:
 
 
 def test_keys_are_written_as_go_writes_them() -> None:
-    assert field_set.key_element({"protocol": "TCP", "port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
-    assert field_set.key_element({"name": 'a"<b>&\\'}) == 'k:{"name":"a\\"\\u003cb\\u003e\\u0026\\\\"}'
-    assert field_set.value_element(1.5) == "v:1.5"
-    assert field_set.value_element(True) == "v:true"
+    assert path_element.key_element({"protocol": "TCP", "port": 80}) == 'k:{"port":80,"protocol":"TCP"}'
+    assert path_element.key_element({"name": 'a"<b>&\\'}) == 'k:{"name":"a\\"\\u003cb\\u003e\\u0026\\\\"}'
+    assert path_element.value_element(1.5) == "v:1.5"
+    assert path_element.value_element(True) == "v:true"
     assert field_set.path_text(("f:spec", 'k:{"port":80,"protocol":"TCP"}', 'v:"q\\""')) == '.spec[port=80,protocol="TCP"][="q\\""]'
 
 

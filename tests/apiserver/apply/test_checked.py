@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply.typed import TypedError, checked
+from apiserver.apply.checked import checked
+from apiserver.apply.typed import TypedError
 from tests.apiserver.apply.things import SCHEMA
 
 

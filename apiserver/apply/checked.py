@@ -1,0 +1,144 @@
+"""Whether what a client applies fits its schema, told in upstream's words: in full, each problem with its path.
+
+Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/typed/validate.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiserver.apply import path_element
+from apiserver.apply.typed import ANY, TypedError, is_granular_list, item_elements, item_schema, member_schema
+from openapi import gotext
+from openapi.structural import ABSENT, JSON, Schema
+
+
+def checked(value: JSON, schema: Schema) -> JSON:
+    """Return a copy of an applied object that fits its schema; the copy may be changed and taken apart freely.
+
+    A null where none can be stored is left out (outside of metadata, where it is the empty value): it says nothing about the field.
+    Integral floats become integers.
+
+    Raises:
+        TypedError: fields that nobody knows, values of the wrong type, items that are there twice or lack their keys.
+    """
+    problems: list[str] = []
+    copy = _checked(value, schema, "", problems)
+    if problems:
+        raise TypedError(problems)
+    return copy
+
+
+def _checked(value: JSON, schema: Schema, path: str, problems: list[str]) -> JSON:
+    kind = value.__class__
+    if value is None:
+        return None
+    if kind is dict:
+        return _checked_map(value, schema, path, problems) if schema.type in ("object", "") else _mismatch(value, schema, path, problems)
+    if kind is list:
+        return _checked_list(value, schema, path, problems) if schema.type in ("array", "") else _mismatch(value, schema, path, problems)
+    if not _fits(value, schema):
+        return _mismatch(value, schema, path, problems)
+    return int(value) if kind is float and value.is_integer() and abs(value) < _EXACT_FLOAT else value
+
+
+def _checked_map(value: dict[str, JSON], schema: Schema, path: str, problems: list[str]) -> dict[str, JSON]:
+    copy = {}
+    properties = schema.properties
+    for name, item in sorted(value.items()):
+        member = properties.get(name) or member_schema(schema, name)
+        if member is None:
+            problems.append(f"{path}.{name}: field not declared in schema")
+            break  # upstream looks no further either
+        if item is None and not _takes_null(member) and not f"{path}.".startswith(".metadata."):
+            continue
+        copy[name] = _checked(item, member, f"{path}.{name}", problems)
+    return copy
+
+
+def _takes_null(schema: Schema) -> bool:
+    """Whether a null can be stored, or means the default."""
+    return schema.nullable or schema is ANY or (schema.default is not ABSENT and schema.default is not None)
+
+
+def _checked_list(value: list[JSON], schema: Schema, path: str, problems: list[str]) -> list[JSON]:
+    items = item_schema(schema)
+    if not is_granular_list(schema):
+        return [_checked(item, items, f"{path}[{index}]", problems) for index, item in enumerate(value)]
+    try:
+        elements = item_elements(value, schema)
+    except TypedError as error:
+        problems.append(f"{path}: {error}")
+        return []
+    seen: set[str] = set()
+    copy = []
+    for element, item in zip(elements, value, strict=True):
+        text = path_element.element_text(element)
+        if element in seen:
+            problems.append(f"{path}: duplicate entries for key {text}")
+        seen.add(element)
+        copy.append(_checked(item, items, path + text, problems))
+    return copy
+
+
+def _fits(value: JSON, schema: Schema) -> bool:
+    """Whether a scalar may stand here; what the format says about it is for the validator."""
+    wanted, kind = schema.type, value.__class__
+    if wanted == "string":
+        return kind is str or bool(schema.format and schema.format != "byte")
+    if wanted in ("integer", "number"):
+        return kind is int or kind is float
+    return kind is bool if wanted == "boolean" else wanted == ""
+
+
+def _mismatch(value: JSON, schema: Schema, path: str, problems: list[str]) -> None:
+    wanted = schema.type
+    if wanted == "object":
+        problem = f"expected map, got &{{{_go(value)}}}"
+    elif wanted == "array":
+        problem = f"expected list, got &{{{_go(value)}}}"
+    elif wanted == "boolean":
+        problem = f"expected boolean, got &{{{_go(value)}}}"
+    elif wanted != "string":
+        problem = f"expected numeric (int or float), got {_GO_TYPES[value.__class__]}"
+    elif schema.format and schema.format != "byte":
+        problem = f"expected any scalar, got &{{{_go(value)}}}"
+    else:
+        problem = f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    problems.append(f"{path}: {problem}" if path else problem)
+
+
+def _go(value: JSON) -> str:
+    """A value as Go's %v prints it."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{_go(item)}' for name, item in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_go, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return gotext.number(value)
+    return "<nil>" if value is None else str(value)
+
+
+def _go_syntax(value: JSON) -> str:
+    """A value as Go's %#v prints it."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{gotext.quote(name)}:{_go_syntax(item)}" for name, item in sorted(value.items()))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    if isinstance(value, str):
+        return gotext.quote(value)
+    return "interface {}(nil)" if value is None else _go(value)
+
+
+_EXACT_FLOAT: Final = 2.0**53
+_GO_TYPES: Final = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    int: "int64",
+    float: "float64",
+    bool: "bool",
+}
