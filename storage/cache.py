@@ -71,6 +71,8 @@ class CacheLimits:
     """Pause before the next attempt to reach the store, doubled after each one that brought nothing new. The first comes at once."""
     retry_seconds_max: float = 5.0
     """The longest such pause."""
+    compaction_seconds: float = 15.0
+    """How often the store is asked whether anybody has compacted it, as kube-apiserver does. 0: never."""
 
 
 class WatchCache(Generic[E]):
@@ -117,6 +119,14 @@ class WatchCache(Generic[E]):
 
         A watch that ends is resumed after the last revision seen; only when the store has compacted that, a new list is made.
         """
+        checking = asyncio.create_task(self._check_compaction_often(), name=f"check compaction of {self._prefix}")
+        try:
+            await self._follow_always()
+        finally:
+            checking.cancel()
+            await asyncio.wait([checking])
+
+    async def _follow_always(self) -> None:
         pause = 0.0
         while not self._closed:
             seen = self._revision
@@ -271,6 +281,32 @@ class WatchCache(Generic[E]):
     def _history_from(self, revision: int) -> History[E]:
         return History(revision, limits=self._limits.history, size=self._size)
 
+    async def _check_compaction_often(self) -> None:
+        while self._limits.compaction_seconds:
+            await asyncio.sleep(self._limits.compaction_seconds)
+            try:
+                await self.check_compaction()
+            except StoreClosed:
+                return
+            except StoreError as error:
+                _log.debug("cache of %s: the store does not say how far it is compacted: %r", self._prefix, error)
+
+    async def check_compaction(self) -> None:
+        """Find out how far anybody has compacted the store: what it has forgotten is not told from memory either, to those who ask anew.
+
+        Raises:
+            StoreError: it does not answer.
+        """
+        if not self._listed:
+            return
+        try:
+            # No object has this key; that the revision can be read is all that matters.
+            await self._store.get(self._prefix, revision=self.oldest_revision)
+        except KeyNotFound:
+            pass
+        except Compacted as error:
+            self._compacted = max(self._compacted, error.compact_revision)
+
     async def verify(self) -> None:
         """Compare key and revision of all entries with a list of the store at the same revision; where they differ, list again.
 
@@ -309,8 +345,8 @@ class WatchCache(Generic[E]):
 
     @property
     def oldest_revision(self) -> int:
-        """The oldest revision that can be listed from memory, and after which changes are known."""
-        return self._history.floor
+        """The oldest revision that can be listed from memory, and after which a new reader is told the changes."""
+        return max(self._history.floor, self._compacted)
 
     @property
     def ready(self) -> bool:
@@ -393,18 +429,30 @@ class WatchCache(Generic[E]):
         """Return all entries as they were at `revision`.
 
         Raises:
-            Compacted: the history here does not reach back so far.
+            Compacted: the history here does not reach back so far, or the store has been compacted further.
             FutureRevision: the cache has not got so far.
         """
+        self.check_known(revision)
         return self._history.snapshot_at(revision, self._snapshot)
 
-    def changes_after(self, revision: int) -> Sequence[Change[E]]:
-        """Return the changes with a higher revision, oldest first; none when the cache has not got so far.
+    def check_known(self, revision: int) -> None:
+        """See that a new reader can begin at a revision.
+
+        Raises:
+            Compacted: the history here does not reach back so far, or the store has been compacted further.
+        """
+        if revision < self.oldest_revision:
+            raise Compacted(revision, self.oldest_revision)
+
+    def changes_after(self, revision: int, *, limit: int | None = None) -> Sequence[Change[E]]:
+        """Return the changes with a higher revision, oldest first and at most `limit`; none when the cache has not got so far.
+
+        For a reader that has begun: also what the store has been compacted over is told, as long as it is here.
 
         Raises:
             Compacted: the history here does not reach back so far.
         """
-        return self._history.changes_after(revision)
+        return self._history.changes_after(revision, limit)
 
     def subscribe(self, subscriber: Subscriber[E]) -> Callable[[], None]:
         """Tell the subscriber of everything that is applied from now on, in the same step; return the function that ends it."""
@@ -501,7 +549,7 @@ class WatchCache(Generic[E]):
         There is no queue: the reader takes what it has not seen from the history, and gets WatcherTooSlow when that has moved on.
         """
         self._check_open()
-        if not self._listed or not prefix.startswith(self._prefix) or after_revision < max(self._history.floor, self._compacted):
+        if not self._listed or not prefix.startswith(self._prefix) or after_revision < self.oldest_revision:
             watch = cast(AsyncGenerator[WatchBatch, None], self._store.watch(prefix, after_revision=after_revision))
             async with aclosing(watch):
                 async for batch in watch:
@@ -551,7 +599,7 @@ class WatchCache(Generic[E]):
         return await self._store.size_bytes()
 
     def _reaches(self, revision: int) -> bool:
-        return self._listed and max(self._history.floor, self._compacted) <= revision <= self._revision
+        return self._listed and self.oldest_revision <= revision <= self._revision
 
     def _check_open(self) -> None:
         if self._closed:

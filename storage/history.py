@@ -87,15 +87,16 @@ class History(Generic[E]):
         """Drop what has become too old."""
         self._trim(self._clock())
 
-    def changes_after(self, revision: int) -> list[Change[E]]:
-        """Return the changes above `revision`, oldest first.
+    def changes_after(self, revision: int, limit: int | None = None) -> list[Change[E]]:
+        """Return the changes above `revision`, oldest first; of more than `limit` the oldest ones only.
 
         Raises:
             Compacted: some of them are no longer here.
         """
         if revision < self.floor:
             raise Compacted(revision, self.floor)
-        return self._changes[bisect_right(self._revisions, revision, self._start) :]
+        begin = bisect_right(self._revisions, revision, self._start)
+        return self._changes[begin : None if limit is None else begin + limit]
 
     def snapshot_at(self, revision: int, current: Snapshot[E]) -> Snapshot[E]:
         """Return what was at `revision`: `current`, or the nearest later snapshot that is remembered, with the changes since then undone.

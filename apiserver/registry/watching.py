@@ -434,6 +434,7 @@ class _Watcher:
         # Who asks in the old way, without a version and without the option, gets what exists too.
         legacy = options.send_initial_events is None and options.resource_version in ("", "0")
         if not (options.send_initial_events or legacy):
+            cache.check_known(revision)
             self.position = revision
             return
         await cache.until(revision)
@@ -482,7 +483,7 @@ class _Watcher:
             if self.position > cache.revision:
                 # Nothing at or below a revision that is yet to come is sent.
                 await self._reach(self.position)
-            changes = cache.changes_after(self.position)[: self._limits.changes_per_step]
+            changes = cache.changes_after(self.position, limit=self._limits.changes_per_step)
             if not changes:
                 self.position = cache.revision
                 self.group = self.home

@@ -25,11 +25,13 @@ from tests.apiserver.reading import (
     METADATA,
     METADATA_LIST,
     TABLE,
+    brief,
     change,
     create,
     gadgets_of,
     names,
     read,
+    watching,
 )
 from tests.apiserver.running import Listening, listening
 from tests.apiserver.status_assertions import assert_status
@@ -321,3 +323,27 @@ async def test_watch_of_what_is_forgotten_is_an_error_event(forgetful: Listening
     status = event["object"]
     assert (status["kind"], status["code"], status["reason"]) == ("Status", 410, "Expired")
     assert status["message"].startswith("too old resource version: ")
+
+
+async def test_what_the_store_has_compacted_is_expired_although_it_is_remembered(client: aiohttp.ClientSession, server: Listening) -> None:
+    """T056 (a), T061: whoever compacted it, and on every server of the same store."""
+    assert server.app is not None
+    await create_many(client, 20)
+    page = await read(client, GADGETS, limit=5)
+    version = page["metadata"]["resourceVersion"]
+    await change(client, "g0001", {"spec": {"replicas": 3}})
+    async with watching(client, resourceVersion=version) as begun:
+        assert brief(await begun.next()) == ("MODIFIED", "g0001")
+        for resource in server.app.resources:
+            await resource.cache.compact(await resource.cache.current_revision())
+            await resource.cache.check_compaction()
+        exact = {"resourceVersion": version, "resourceVersionMatch": "Exact"}
+        for query in (exact, {"limit": "5", "continue": page["metadata"]["continue"]}):
+            async with client.get(GADGETS, params=query) as response:
+                assert (response.status, (await response.json())["reason"]) == (410, "Expired")
+        async with watching(client, resourceVersion=version) as late:
+            event = await late.next()
+            assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+            await late.end()
+        await change(client, "g0002", {"spec": {"replicas": 3}})
+        assert brief(await begun.next()) == ("MODIFIED", "g0002")

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
 from storage.cache import CacheLimits, WatchCache
 from storage.errors import Compacted, Corrupted, Unavailable, WatcherTooSlow
 from storage.history import Change, RingLimits
+from storage.memory import MemoryStore
 from storage.store import Event, KeyValue, Progress, WatchBatch
 from tests.storage.cache.conftest import PREFIX, OpenCache
 from tests.storage.cache.doubles import GatedStore, Item, Notes, decode
@@ -90,6 +92,50 @@ async def test_after_compaction_it_lists_again_and_says_so(store: GatedStore, ca
         cache.snapshot_at(kept.revision)
     after = await cache.create(PREFIX + "after", b"1")
     assert notes.revisions == [after.revision]
+
+
+async def test_what_somebody_else_has_compacted_is_told_to_nobody_who_asks_anew(store: GatedStore, open_cache: OpenCache) -> None:
+    left, right = await open_cache(store), await open_cache(store)
+    revisions = [(await left.create(f"{PREFIX}{number}", b"1")).revision for number in range(4)]
+    await left.fresh()
+    await right.fresh()
+    await store.compact(revisions[2])
+    for cache in (left, right):
+        cache.check_known(revisions[0])
+        await cache.check_compaction()
+        await cache.check_compaction()
+        assert cache.oldest_revision == revisions[2]
+        for ask in (cache.check_known, cache.snapshot_at):
+            with pytest.raises(Compacted) as told:
+                ask(revisions[1])
+            assert told.value.compact_revision == revisions[2]
+            ask(revisions[2])
+        assert [change.revision for change in cache.changes_after(revisions[0])] == revisions[1:]
+        assert len((await cache.list(PREFIX, revision=revisions[2])).items) == 3
+        with pytest.raises(Compacted):
+            await cache.list(PREFIX, revision=revisions[1])
+
+
+async def test_the_store_is_asked_now_and_then_how_far_it_is_compacted(open_cache: OpenCache) -> None:
+    asked: asyncio.Queue[None] = asyncio.Queue()
+    times = count()
+
+    class Shaky(MemoryStore):
+        async def get(self, key: str, *, revision: int | None = None) -> KeyValue:
+            asked.put_nowait(None)
+            if next(times) == 0:
+                raise Unavailable("partition")
+            return await super().get(key, revision=revision)
+
+    store = Shaky()
+    cache = await open_cache(store, limits=CacheLimits(compaction_seconds=0.001))
+    made = await cache.create(PREFIX + "a", b"1")
+    await store.compact(made.revision)
+    async with asyncio.timeout(10):
+        for _ in range(3):  # one that fails, one that finds out, and one that comes after it
+            await asked.get()
+    assert cache.oldest_revision == made.revision
+    await store.close()
 
 
 async def test_a_subscriber_is_told_in_order_and_in_the_step_of_the_change(store: GatedStore, cache: WatchCache[Item]) -> None:

@@ -40,6 +40,7 @@ def test_no_more_changes_than_the_limit_are_kept_and_the_floor_follows() -> None
     with pytest.raises(Compacted) as compacted:
         ring.changes_after(13)
     assert compacted.value.compact_revision == 14
+    assert [change.revision for change in ring.changes_after(14, 2)] == [15, 16]
 
 
 def test_bytes_of_what_was_overwritten_bound_the_ring() -> None:
