@@ -18,6 +18,7 @@ from apiserver.admission.chain import Chain
 from apiserver.config import StartupError
 from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
+from apiserver.endpoints import metrics as metrics_endpoint
 from apiserver.endpoints import version as version_endpoint
 from apiserver.endpoints.failure import respond_error
 from apiserver.endpoints.health import HealthCheck, HealthEndpoint, ping
@@ -25,7 +26,12 @@ from apiserver.endpoints.routes import Router, Served
 from apiserver.filters import bind, enter
 from apiserver.filters.access_log import AccessLog
 from apiserver.filters.deadline import Deadlines
+from apiserver.filters.limits import InFlight
 from apiserver.filters.stages import Stages
+from apiserver.metrics.exposition import gauges
+from apiserver.metrics.requests import RequestMetrics
+from apiserver.metrics.resources import ResourceMetrics, WatchEvents
+from apiserver.metrics.store import MeasuredStore
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.table import TableConvertor
 from apiserver.registry.watching import Watches
@@ -36,11 +42,13 @@ if TYPE_CHECKING:
     from apiserver.access import Access
     from apiserver.config import Config
     from apiserver.meta.resource import ResourceKind
+    from apiserver.metrics.exposition import Collect
     from apiserver.request import Handler, Peer
     from storage.store import Store
 
 _log = logging.getLogger(__name__)
 DISTRIBUTION = "clrk-apiserver"
+METRICS = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,45 +101,54 @@ def build_app(
     served_kinds: Iterable[ResourceKind] | None = None,
     *,
     tasks: Iterable[Callable[[], Coroutine[Any, Any, None]]] = (),
+    metrics: Iterable[Collect] = (),
 ) -> App:
     """Put a server together over a store that is open, for these kinds or for those of the packages that the configuration names.
 
-    `access` decides who may do what. `tasks` are what else must run meanwhile.
+    `access` decides who may do what. `tasks` are what else must run meanwhile, `metrics` what else is told under /metrics.
 
     Raises:
         StartupError: the kinds cannot be served.
     """
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
+    measured = MeasuredStore(store, every_read=config.store_name == "etcd")
     resources = tuple(
-        ResourceStore(kind, store, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds
+        ResourceStore(kind, measured, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds
     )
     described = [resource.kind for resource in resources]
+    events = [WatchEvents() for _ in resources]
+    watches = tuple(Watches(resource, sent=counted.sent) for resource, counted in zip(resources, events, strict=True))
     documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
     draining, refusing = asyncio.Event(), asyncio.Event()
-    deadlines = Deadlines(timeout_seconds=config.request_timeout_seconds)
+    deadlines, in_flight = Deadlines(timeout_seconds=config.request_timeout_seconds), InFlight()
     paths = {
         **_health(config, store, resources, draining, access.checks),
         "/version": version_endpoint.make(version(DISTRIBUTION)),
         **discovery.make(described),
         **openapi.make(documents, described),
     }
-    stages = Stages(
-        authenticators=access.authenticators,
-        authorization=access.authorization,
-        anonymous=access.anonymous,
-        limits=config.limits,
-        deadlines=deadlines,
-        respond_error=respond_error,
-        access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
-        refusing=refusing if config.shutdown_send_retry_after else None,
-    )
-    watches = tuple(Watches(resource) for resource in resources)
     admission = Chain(access.mutators, access.validators)
     served = {
         _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission))
         for resource, watched in zip(resources, watches, strict=True)
     }
+    requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS})
+    held = ResourceMetrics(tuple(zip(resources, watches, events, strict=True)), capacity=config.cache.history.changes or 0)
+    busy = gauges("apiserver_current_inflight_requests", "Requests that are worked on.", "request_kind", in_flight.by_kind)
+    paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *metrics))
+    stages = Stages(
+        authenticators=access.authenticators,
+        authorization=access.authorization,
+        anonymous=access.anonymous,
+        limits=config.limits,
+        in_flight=in_flight,
+        deadlines=deadlines,
+        respond_error=respond_error,
+        access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
+        metrics=requests,
+        refusing=refusing if config.shutdown_send_retry_after else None,
+    )
     router = Router(served, paths)
     tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *tasks)
     return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)

@@ -59,6 +59,15 @@ def prepare_certificates(directory: Path, names: Sequence[str]) -> Certificates:
     authority = _load(directory, "ca")
     if authority is None or not _is_fresh(authority.certificate):
         authority = _make_authority(directory)
+    return renew_leaves(directory, authority, names)
+
+
+def renew_leaves(directory: Path, authority: KeyPair, names: Sequence[str]) -> Certificates:
+    """Do the same with the leaves alone: what a running server may do, whose authority clients know.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
     serving = _load(directory, "serving")
     if serving is None or not _is_leaf_of(serving, authority) or _names_of(serving.certificate) != set(names):
         serving = _make_serving(directory, authority, names)

@@ -21,6 +21,7 @@ from apiserver.access import make_access
 from apiserver.app import App, build_app, load_kinds
 from apiserver.certificates import Certificates, prepare_certificates, renew_leaves, write_kubeconfig
 from apiserver.config import Config, StartupError
+from apiserver.metrics.exposition import gauge
 from apiserver.server import Server
 from apiserver.serving_certificate import ServingCertificate
 from apiserver.tls import CertificateError, make_context
@@ -61,7 +62,10 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
         except OSError as error:
             raise StartupError(f"cannot write {config.data_dir / KUBECONFIG}: {error.strerror}") from error
         certificate = _serving_certificate(config, address, own, tls)
-        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run))
+        ends = gauge(
+            "clrk_serving_certificate_not_after_timestamp_seconds", "When the serving certificate ends.", lambda: certificate.not_after
+        )
+        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run), metrics=(ends,))
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)
@@ -150,14 +154,28 @@ def _tls_context(config: Config, own: Certificates, access: Access) -> ListenerC
     return context
 
 
+def _serving_certificate(config: Config, address: str, own: Certificates, tls: ListenerContext) -> ServingCertificate:
+    given = config.tls
+
+    def renew() -> None:
+        leaves = renew_leaves(config.data_dir / "pki", own.authority, _serving_names(config.listen.bind_address))
+        if leaves.admin.certificate != own.admin.certificate:
+            _write_kubeconfig(config, address, leaves)
+
+    try:
+        return ServingCertificate(
+            tls, given.cert_file or own.serving.certificate_file, given.private_key_file or own.serving.key_file, renew=renew
+        )
+    except CertificateError as error:
+        raise StartupError(str(error)) from error
+
+
 def _write_kubeconfig(config: Config, address: str, own: Certificates) -> Path:
+    """Raises OSError when the data directory cannot be written."""
     path = config.data_dir / KUBECONFIG
     # A certificate that was brought along is what clients must trust; who signed it need not be known here.
     authority_file = config.tls.cert_file or own.authority.certificate_file
-    try:
-        write_kubeconfig(path, server=address, authority_pem=authority_file.read_bytes(), client=own.admin)
-    except OSError as error:
-        raise StartupError(f"cannot write {path}: {error.strerror}") from error
+    write_kubeconfig(path, server=address, authority_pem=authority_file.read_bytes(), client=own.admin)
     return path
 
 
@@ -167,7 +185,6 @@ def _serving_names(bind_address: str) -> list[str]:
         names.append(bind_address)
     return list(dict.fromkeys(names))
 
-    """Raises OSError when the data directory cannot be written."""
 
 def _reachable_host(bind_address: str) -> str:
     host = "127.0.0.1" if bind_address in _ANY_ADDRESS else bind_address

@@ -32,6 +32,11 @@ class Served:
     kind: ResourceKind
     handlers: Mapping[Verb, Handler]
 
+    @property
+    def subresources(self) -> frozenset[str]:
+        """What an object has under its own address."""
+        return frozenset(subresource for _, subresource in self.handlers if subresource)
+
 
 class Router:
     """The endpoint of the filter chain."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, request_info, shutting_down
+from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, metrics, request_info, shutting_down
 from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
     access_log.make,
+    metrics.make,
     errors.make,
     request_info.make,
     shutting_down.make,

@@ -32,31 +32,42 @@ class InFlightLimits:
     """Requests that write."""
 
 
+@dataclass(slots=True)
+class InFlight:
+    """How many requests are being worked on."""
+
+    reading: int = 0
+    writing: int = 0
+
+    def by_kind(self) -> dict[str, float]:
+        """The same under the names that metrics have."""
+        return {"readOnly": self.reading, "mutating": self.writing}
+
+
 def make(stages: Stages) -> Filter:
     """Return the filter that answers 429 when too many requests are in flight."""
     max_reading = stages.limits.max_requests_in_flight
     max_writing = stages.limits.max_mutating_requests_in_flight
-    reading = writing = 0
+    in_flight = stages.in_flight
 
     async def limit_in_flight(call: Call, handler: Handler) -> web.StreamResponse:
-        nonlocal reading, writing
         if is_long_running(call.info):
             return await handler(call)
         if call.info.verb in _READ_ONLY:
-            if 0 < max_reading <= reading:
+            if 0 < max_reading <= in_flight.reading:
                 _turn_away(call)
-            reading += 1
+            in_flight.reading += 1
             try:
                 return await handler(call)
             finally:
-                reading -= 1
-        if 0 < max_writing <= writing:
+                in_flight.reading -= 1
+        if 0 < max_writing <= in_flight.writing:
             _turn_away(call)
-        writing += 1
+        in_flight.writing += 1
         try:
             return await handler(call)
         finally:
-            writing -= 1
+            in_flight.writing -= 1
 
     return limit_in_flight
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from apiserver.auth.authorization import Authorization
     from apiserver.filters.access_log import AccessLog
     from apiserver.filters.deadline import Deadlines
-    from apiserver.filters.limits import InFlightLimits
+    from apiserver.filters.limits import InFlight, InFlightLimits
     from apiserver.meta.errors import APIError
+    from apiserver.metrics.requests import RequestMetrics
     from apiserver.request import Call, User
 
 
@@ -28,6 +29,7 @@ class Stages:
     authorization: Authorization
     """Decides what they may do."""
     limits: InFlightLimits
+    in_flight: InFlight
     deadlines: Deadlines
     respond_error: Callable[[Call, APIError], web.StreamResponse]
     """Writes a Status in the form that the client asked for."""
@@ -35,5 +37,7 @@ class Stages:
     """Who those are that prove nothing; None: nobody, and they may do nothing but what everybody may."""
     access_log: AccessLog | None = None
     """None: requests are not logged."""
+    metrics: RequestMetrics | None = None
+    """None: requests are not counted."""
     refusing: asyncio.Event | None = None
     """Set when new requests are to be turned away; None: they never are."""

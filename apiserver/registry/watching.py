@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from storage.history import Change
 
     _Wanted = tuple[Selection, Form, Framing]
+
+Sent = Callable[[Sequence[int], int], None]
+"""Is told the sizes of events, in bytes, and to how many watchers they were sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,10 @@ class Outlet:
 class Watches:
     """All watchers of one resource. A subscriber of its cache."""
 
-    def __init__(self, store: ResourceStore, limits: WatchLimits | None = None) -> None:
+    def __init__(self, store: ResourceStore, limits: WatchLimits | None = None, *, sent: Sent | None = None) -> None:
+        """`sent` is told of all events that are sent."""
         self._store = store
+        self.sent = sent or _ignore
         self._limits = limits or WatchLimits()
         self._groups: dict[_Wanted, _Group] = {}
         self._scopes: dict[tuple[str, str | None], list[_Group]] = {}
@@ -92,6 +97,10 @@ class Watches:
         """How often a watcher had to catch up."""
         self.cut = 0
         """How many watchers were cut since they did not read."""
+        self.received = 0
+        """How many changes the cache was told of."""
+        self.lists = 0
+        """How often the cache has listed its store."""
         self._unsubscribe = store.cache.subscribe(self)
 
     def __len__(self) -> int:
@@ -118,6 +127,7 @@ class Watches:
         """Make the events of these changes for every group that is concerned; they are sent in the next turn of the loop."""
         before = self._revision
         self._revision = batch[-1].revision
+        self.received += len(batch)
         if not self._groups:
             return
         for change in batch:
@@ -137,6 +147,7 @@ class Watches:
 
     def reset(self) -> None:
         """Let every watcher find out by itself whether what it misses can still be had."""
+        self.lists += 1
         self._revision = self._store.cache.revision
         self._segments.clear()
         for group in self._dirty:
@@ -173,7 +184,8 @@ class Watches:
         """Pack what a group has pending, for those who are its members now."""
         if group.pending:
             packs = tuple(group.packs(self._limits.piece_bytes))
-            self._segments.append(_Segment(packs, tuple(group.members), group.since, self._revision))
+            sizes = list(map(len, group.pending))
+            self._segments.append(_Segment(packs, sizes, tuple(group.members), group.since, self._revision))
             group.pending = []
 
     def _write(self) -> None:
@@ -188,6 +200,7 @@ class Watches:
             segment = segments[0]
             packs, through = segment.packs, segment.through
             members = segment.members[segment.written : segment.written + left]
+            reached = 0
             for watcher in members:
                 if watcher.group is None or watcher.position >= through:
                     continue
@@ -196,6 +209,8 @@ class Watches:
                     watcher.fall_behind(segment.since)
                 else:
                     watcher.write(packs)
+                    reached += 1
+            self.sent(segment.sizes, reached)
             segment.written += len(members)
             left -= len(members)
             if segment.written >= len(segment.members):
@@ -299,6 +314,11 @@ class Watches:
         self._seal(watcher.home)
         watcher.home.members[watcher] = None
 
+    def by_scope(self) -> Mapping[str, int]:
+        """How many watch one object, one namespace, or everything: `resource`, `namespace`, `cluster`."""
+        selections = (watcher.home.selection for watcher in self._watchers)
+        return Counter("resource" if one.name is not None else "namespace" if one.namespace else "cluster" for one in selections)
+
     @property
     def closed(self) -> bool:
         """Whether all watches are ending."""
@@ -377,6 +397,8 @@ class _Segment:
     """Packed events on their way to those who were members of a group when they were made."""
 
     packs: tuple[Pack, ...]
+    sizes: Sequence[int]
+    """Of the events in them, in bytes."""
     members: tuple[_Watcher, ...]
     since: int
     through: int
@@ -449,6 +471,7 @@ class _Watcher:
             for block in snapshot.blocks(codec.prefix(selection.namespace)):
                 if everything and (pack := self.home.frames.added(block)) is not None:
                     self.write((pack,))
+                    self._watches.sent([len(obj.wire) for obj in block.entries], 1)
                     await self._drained()
                 else:
                     await self._send_added(block.entries if everything else [obj for obj in block.entries if selection.matches(obj)])
@@ -593,6 +616,7 @@ class _Watcher:
         self.headers_due = False
         if not self.transport.is_closing():
             self.write((self.home.frames.pack(lines),))
+            self._watches.sent(list(map(len, lines)), 1)
 
     async def _drained(self) -> None:
         """Wait until the connection takes more, and let others have their turn.
@@ -617,3 +641,7 @@ class _Watcher:
 
 def _too_old(error: Compacted) -> errors.APIError:
     return errors.expired(f"too old resource version: {error.revision} ({error.compact_revision})")
+
+
+def _ignore(_sizes: Sequence[int], _watchers: int) -> None:
+    pass

@@ -15,7 +15,7 @@ from apiserver.endpoints.failure import respond_error
 from apiserver.filters import bind, enter
 from apiserver.filters.access_log import AccessLog
 from apiserver.filters.deadline import Deadlines
-from apiserver.filters.limits import InFlightLimits
+from apiserver.filters.limits import InFlight, InFlightLimits
 from apiserver.filters.stages import Stages
 from apiserver.request import Call, Handler
 from tests.apiserver.running import Listening, listening
@@ -45,6 +45,7 @@ async def shell(
         authorization=access.authorization,
         anonymous=access.anonymous,
         limits=limits or InFlightLimits(),
+        in_flight=InFlight(),
         deadlines=deadlines or Deadlines(),
         respond_error=respond_error,
         access_log=access_log,
