@@ -87,13 +87,17 @@ class AuthConfig:
     api_audiences: tuple[str, ...] = ()
     """Whom a token must be meant for, one of them; empty: for kube-apiserver."""
     requestheader_client_ca_file: Path | None = None
-    """PEM of the authorities of front proxies, instead of the ConfigMap's. The five below belong to it."""
+    """PEM of the authorities of front proxies, instead of the ConfigMap's. The other `requestheader` settings belong to it. None: the ConfigMap's."""
     requestheader_allowed_names: tuple[str, ...] = ()
     """Common names of front proxies; empty: any that the authority has signed."""
     requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
+    """Where front proxies name the user: the first of these headers with a value."""
     requestheader_group_headers: tuple[str, ...] = ("x-remote-group",)
+    """Where they name groups: all values of these headers."""
     requestheader_extra_headers_prefix: tuple[str, ...] = ("x-remote-extra-",)
+    """How the names of headers with `extra` begin; the rest is the key."""
     requestheader_uid_headers: tuple[str, ...] = ()
+    """Where they name the user's uid; empty: nowhere, as kube-apiserver does by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from apiserver.cluster.kubeconfig import KubeconfigError
 if TYPE_CHECKING:
     import ssl
 
-    from apiserver.cluster.kubeconfig import ClusterConfig
+    from apiserver.cluster.kubeconfig import Kubeconfig
 
 _BODY_BYTES = 64 * 1024 * 1024
 """More than a list of any kind that is asked for here; what is over it is refused."""
@@ -48,7 +48,7 @@ class ClusterError(Exception):
 class ClusterClient:
     """A client of one kube-apiserver. `run` must be awaited by the owner, and closes the connections when it is cancelled."""
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: Kubeconfig) -> None:
         self._config = config
         self._credentials = Credentials(config)
         self._session: aiohttp.ClientSession | None = None

@@ -22,7 +22,7 @@ import orjson
 from apiserver.cluster.kubeconfig import KubeconfigError
 
 if TYPE_CHECKING:
-    from apiserver.cluster.kubeconfig import ClusterConfig, ExecPlugin
+    from apiserver.cluster.kubeconfig import ExecPlugin, Kubeconfig
 
 _READ_AGAIN_SECONDS = 60.0
 _PLUGIN_SECONDS = 60.0
@@ -39,9 +39,9 @@ class Identity:
 
 
 class Credentials:
-    """The credentials of one ClusterConfig."""
+    """The credentials of one Kubeconfig."""
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: Kubeconfig) -> None:
         self._config = config
         self._read_at = float("-inf")
         self._token = ""
@@ -149,7 +149,7 @@ async def _run(plugin: ExecPlugin) -> dict[str, Any]:
     raise KubeconfigError(f"{plugin.command} failed with exit code {process.returncode}, or answers in another version")
 
 
-def tls_context(config: ClusterConfig, identity: Identity) -> ssl.SSLContext:
+def tls_context(config: Kubeconfig, identity: Identity) -> ssl.SSLContext:
     """The context of a connection.
 
     Raises:

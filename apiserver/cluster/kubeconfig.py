@@ -58,8 +58,8 @@ class ExecPlugin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterConfig:
-    """All that a connection needs."""
+class Kubeconfig:
+    """All that a connection needs: one context of a kubeconfig."""
 
     server: str
     """URL without a slash at its end."""
@@ -84,17 +84,17 @@ def in_pod() -> bool:
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (_POD / "token").is_file()
 
 
-def pod_config() -> ClusterConfig:
+def pod_config() -> Kubeconfig:
     """The configuration that a pod is given.
 
     Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
     """
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
-    return ClusterConfig(server=f"https://{host}:{port}", authorities=Material(file=_POD / "ca.crt"), token=Material(file=_POD / "token"))
+    return Kubeconfig(server=f"https://{host}:{port}", authorities=Material(file=_POD / "ca.crt"), token=Material(file=_POD / "token"))
 
 
-def read_kubeconfig(file: Path) -> ClusterConfig:
+def read_kubeconfig(file: Path) -> Kubeconfig:
     """The configuration of a kubeconfig's current context.
 
     Raises:
@@ -122,14 +122,14 @@ def _named(content: Mapping[str, Any], plural: str, singular: str, name: str) ->
     raise KubeconfigError(f'there is no {singular} "{name}"')
 
 
-def _config(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> ClusterConfig:
+def _config(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> Kubeconfig:
     if "auth-provider" in user:
         raise KubeconfigError("auth-provider is not supported: use an exec plugin")
     server = cluster["server"].rstrip("/")
     if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
         raise KubeconfigError(f'"{server}" is no address of a server')
     token = user.get("token", "")
-    return ClusterConfig(
+    return Kubeconfig(
         server=server,
         authorities=_material(cluster, "certificate-authority", folder),
         insecure=bool(cluster.get("insecure-skip-tls-verify")),

@@ -100,14 +100,14 @@ def control_plane(folder: Path) -> Iterator[ControlPlane]:
 async def serving(
     plane: ControlPlane,
     folder: Path,
-    auth: AuthConfig = AuthConfig(),
+    auth: AuthConfig | None = None,
     *,
-    user: str = SERVER_USER,  # noqa: B008 - frozen
+    user: str = SERVER_USER,
 ) -> AsyncIterator[Aggregated]:
     """Our server, ready, which asks kube-apiserver as this user."""
     pki = prepare_certificates(folder / "pki", ["localhost", "127.0.0.1"])
     kubeconfig = plane.kubeconfig_of(plane.client(user))
-    config = Config(data_dir=folder, kinds=("tests.apiserver.gadgets",), auth=replace(auth, kubeconfig=kubeconfig))
+    config = Config(data_dir=folder, kinds=("tests.apiserver.gadgets",), auth=replace(auth or AuthConfig(), kubeconfig=kubeconfig))
     store = MemoryStore()
     access = make_access(config, pki.authority.certificate)
     app = build_app(config, store, access)

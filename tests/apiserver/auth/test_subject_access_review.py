@@ -12,7 +12,7 @@ from aiohttp import web
 from apiserver.auth.subject_access_review import SubjectAccessReviews, review_spec
 from apiserver.cluster import client as client_module
 from apiserver.cluster.client import ClusterClient
-from apiserver.cluster.kubeconfig import ClusterConfig
+from apiserver.cluster.kubeconfig import Kubeconfig
 from apiserver.meta.errors import APIError
 from apiserver.request import ANONYMOUS, User, parse_request
 from tests.apiserver.cluster.fake_cluster import FakeCluster, fake_cluster, running_client
@@ -233,7 +233,7 @@ async def test_a13_a_server_that_does_not_answer_is_not_waited_for_longer_than_i
 
 
 async def test_t093_a_server_that_is_away_is_no_permission() -> None:
-    async with running_client(ClusterConfig(server="http://127.0.0.1:1")) as client:
+    async with running_client(Kubeconfig(server="http://127.0.0.1:1")) as client:
         with pytest.raises(APIError) as raised:
             await SubjectAccessReviews(client).authorize(ALICE, parse_request("GET", GADGETS))
     assert raised.value.code == 500

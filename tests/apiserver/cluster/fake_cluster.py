@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from apiserver.cluster.client import ClusterClient
-from apiserver.cluster.kubeconfig import ClusterConfig
+from apiserver.cluster.kubeconfig import Kubeconfig
 
 Review = Callable[[dict[str, Any]], Awaitable[web.StreamResponse | dict[str, Any]]]
 
@@ -106,17 +106,17 @@ class FakeCluster:
 
 @asynccontextmanager
 async def fake_cluster(cluster: FakeCluster, **config: Any) -> AsyncIterator[ClusterClient]:
-    """Serve it on a free port, and give a client of it; `config` goes into the ClusterConfig."""
+    """Serve it on a free port, and give a client of it; `config` goes into the Kubeconfig."""
     server = await asyncio.get_running_loop().create_server(web.Server(cluster.serve, access_log=None), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with running_client(ClusterConfig(server=f"http://127.0.0.1:{port}", **config)) as client:
+    async with running_client(Kubeconfig(server=f"http://127.0.0.1:{port}", **config)) as client:
         yield client
     cluster.end_watches()
     server.close()
 
 
 @asynccontextmanager
-async def running_client(config: ClusterConfig) -> AsyncIterator[ClusterClient]:
+async def running_client(config: Kubeconfig) -> AsyncIterator[ClusterClient]:
     """A client, closed at the end of the block."""
     client = ClusterClient(config)
     task = asyncio.create_task(client.run())

@@ -18,7 +18,7 @@ from aiohttp import web
 from apiserver.certificates import Certificates, make_client, write_kubeconfig
 from apiserver.cluster import client as client_module
 from apiserver.cluster.client import ClusterError
-from apiserver.cluster.kubeconfig import ClusterConfig, ExecPlugin, KubeconfigError, Material, read_kubeconfig
+from apiserver.cluster.kubeconfig import ExecPlugin, Kubeconfig, KubeconfigError, Material, read_kubeconfig
 from apiserver.tls import make_context
 from tests.apiserver.cluster.fake_cluster import FakeCluster, fake_cluster, running_client
 from tests.apiserver.shell import shell
@@ -75,7 +75,7 @@ async def test_nothing_but_what_is_needed_is_sent() -> None:
 
 
 @pytest.fixture
-async def secure(pki: Certificates) -> AsyncIterator[ClusterConfig]:
+async def secure(pki: Certificates) -> AsyncIterator[Kubeconfig]:
     """A server that demands a client certificate, and says whose it saw."""
 
     async def who(request: web.BaseRequest) -> web.Response:
@@ -87,14 +87,14 @@ async def secure(pki: Certificates) -> AsyncIterator[ClusterConfig]:
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(pki.authority.certificate_file)
     server = await asyncio.get_running_loop().create_server(web.Server(who, access_log=None), "127.0.0.1", 0, ssl=context)
-    yield ClusterConfig(
+    yield Kubeconfig(
         server=f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", authorities=Material(file=pki.authority.certificate_file)
     )
     server.close()
 
 
 async def test_a_certificate_that_is_renewed_is_used_from_then_on(
-    pki: Certificates, secure: ClusterConfig, tmp_path: Path, later: Any
+    pki: Certificates, secure: Kubeconfig, tmp_path: Path, later: Any
 ) -> None:
     certificate, key = tmp_path / "crt", tmp_path / "key"
     config = replace(secure, client_certificate=Material(file=certificate), client_key=Material(file=key))
@@ -111,7 +111,7 @@ async def test_a_certificate_that_is_renewed_is_used_from_then_on(
             await client.get("/")
 
 
-async def test_the_servers_name_and_authority_are_checked(pki: Certificates, secure: ClusterConfig, tmp_path: Path) -> None:
+async def test_the_servers_name_and_authority_are_checked(pki: Certificates, secure: Kubeconfig, tmp_path: Path) -> None:
     pair = make_client(tmp_path, pki.authority, "alice")
     known = replace(secure, client_certificate=Material(file=pair.certificate_file), client_key=Material(file=pair.key_file))
     for config, works in (
@@ -128,14 +128,14 @@ async def test_the_servers_name_and_authority_are_checked(pki: Certificates, sec
                     await client.get("/")
 
 
-def plugin(folder: Path, answer: Any, *, code: int = 0, **changes: Any) -> ClusterConfig:
+def plugin(folder: Path, answer: Any, *, code: int = 0, **changes: Any) -> Kubeconfig:
     """A command that counts its runs, writes down what it is told, and answers."""
     script = folder / "plugin"
     text = answer if isinstance(answer, str) else orjson.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": answer}).decode()
     (folder / "answer").write_text(text)
     script.write_text(f'#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" >> {folder}/runs\ncat {folder}/answer\nexit {code}\n')
     script.chmod(stat.S_IRWXU)
-    return ClusterConfig(server="http://unused", plugin=ExecPlugin(str(script), (), {}, VERSION, {"server": "s"}, ""), **changes)
+    return Kubeconfig(server="http://unused", plugin=ExecPlugin(str(script), (), {}, VERSION, {"server": "s"}, ""), **changes)
 
 
 async def test_a_plugin_is_run_when_its_answer_ends_or_is_not_believed(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ async def test_a_plugin_is_run_when_its_answer_ends_or_is_not_believed(tmp_path:
     assert runs == [{"apiVersion": VERSION, "kind": "ExecCredential", "spec": {"interactive": False, "cluster": {"server": "s"}}}] * 2
 
 
-async def test_a_plugin_may_answer_with_a_certificate(pki: Certificates, secure: ClusterConfig, tmp_path: Path) -> None:
+async def test_a_plugin_may_answer_with_a_certificate(pki: Certificates, secure: Kubeconfig, tmp_path: Path) -> None:
     pair = make_client(tmp_path, pki.authority, "alice")
     status = {"clientCertificateData": pair.certificate_file.read_text(), "clientKeyData": pair.key_file.read_text()}
     async with running_client(replace(secure, plugin=plugin(tmp_path, status).plugin)) as client:
@@ -178,7 +178,7 @@ async def test_a_plugin_that_fails_is_told(tmp_path: Path, answer: Any, code: in
 
 async def test_a_plugin_that_is_not_there_is_told_with_its_hint(tmp_path: Path) -> None:
     settings = ExecPlugin(str(tmp_path / "none"), (), {}, VERSION, None, "get it\nsomewhere")
-    async with running_client(ClusterConfig(server="http://unused", plugin=settings)) as client:
+    async with running_client(Kubeconfig(server="http://unused", plugin=settings)) as client:
         with pytest.raises(ClusterError, match=r"cannot run .*none: No such file or directory \(get it somewhere\)"):
             await client.get("/")
 

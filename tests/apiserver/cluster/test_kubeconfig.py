@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from apiserver.cluster import kubeconfig
-from apiserver.cluster.kubeconfig import ClusterConfig, ExecPlugin, KubeconfigError, Material, in_pod, pod_config, read_kubeconfig
+from apiserver.cluster.kubeconfig import ExecPlugin, Kubeconfig, KubeconfigError, Material, in_pod, pod_config, read_kubeconfig
 
 
 def written(folder: Path, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **changes: Any) -> Path:
@@ -37,7 +37,7 @@ def data(text: str) -> str:
 
 def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     user = {"client-certificate": "me.crt", "client-key": "/keys/me.key", "tokenFile": "token"}
-    assert read_kubeconfig(written(tmp_path, {"certificate-authority": "ca.crt"}, user)) == ClusterConfig(
+    assert read_kubeconfig(written(tmp_path, {"certificate-authority": "ca.crt"}, user)) == Kubeconfig(
         server="https://c:6443",
         authorities=Material(file=tmp_path / "ca.crt"),
         client_certificate=Material(file=tmp_path / "me.crt"),
@@ -60,7 +60,7 @@ def test_embedded_data_wins_over_files_and_a_token_file_over_a_token(tmp_path: P
         ("Impersonate-User", "robot"), ("Impersonate-Uid", "1"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"),
     )  # fmt: skip
     assert read_kubeconfig(written(tmp_path, user={"token": "t", "tokenFile": "f"})).token == Material(file=tmp_path / "f")
-    assert read_kubeconfig(written(tmp_path, {"insecure-skip-tls-verify": True}, {"username": "a", "password": "b"})) == ClusterConfig(
+    assert read_kubeconfig(written(tmp_path, {"insecure-skip-tls-verify": True}, {"username": "a", "password": "b"})) == Kubeconfig(
         server="https://c:6443", insecure=True, basic="a:b"
     )
 
