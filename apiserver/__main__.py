@@ -49,9 +49,8 @@ def main() -> None:
 @_KINDS
 @click.option(
     "--enable-garbage-collector/--disable-garbage-collector",
-    default=False,
-    show_default=True,
-    help="Say that kube-controller-manager collects garbage here: orphaning and foreground deletions then wait for it.",
+    default=None,
+    help="Whether kube-controller-manager collects garbage here, for which orphaning and foreground deletions wait. Default: unless alone.",
 )
 @click.option("--request-timeout", type=DURATION, default="1m0s", show_default=True, help="How long a request may take that is no watch.")
 @click.option(
@@ -85,7 +84,7 @@ def serve(
     client_ca_file: Path | None,
     auth: Callable[[], AuthConfig],
     kinds: tuple[str, ...],
-    enable_garbage_collector: bool,
+    enable_garbage_collector: bool | None,
     request_timeout: float,
     min_request_timeout: int,
     shutdown_delay_duration: float,

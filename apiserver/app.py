@@ -113,9 +113,8 @@ def build_app(
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
     measured = MeasuredStore(store, every_read=config.store_name == "etcd")
-    resources = tuple(
-        ResourceStore(kind, measured, limits=config.cache, garbage_collected=config.enable_garbage_collector) for kind in served_kinds
-    )
+    garbage_collected = access.delegated if config.enable_garbage_collector is None else config.enable_garbage_collector
+    resources = tuple(ResourceStore(kind, measured, limits=config.cache, garbage_collected=garbage_collected) for kind in served_kinds)
     described = [resource.kind for resource in resources]
     events = [WatchEvents() for _ in resources]
     watches = tuple(Watches(resource, sent=counted.sent) for resource, counted in zip(resources, events, strict=True))

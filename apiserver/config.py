@@ -113,9 +113,9 @@ class Config:
     """Packages (or modules) whose Resource classes are served."""
     limits: InFlightLimits = field(default_factory=InFlightLimits)
     cache: CacheLimits = field(default_factory=CacheLimits)
-    enable_garbage_collector: bool = True
+    enable_garbage_collector: bool | None = None
     """Whether a garbage collector follows the objects, as kube-controller-manager's does behind kube-apiserver. Without one, deletions that
-    orphan dependents, or delete them first, would wait for it for ever: then they delete at once."""
+    orphan dependents, or delete them first, would wait for it for ever: then they delete at once. None: unless the server stands alone."""
     store_name: str = "sqlite"
     """What the health check of the store is called."""
     request_timeout_seconds: float = 60.0

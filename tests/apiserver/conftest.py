@@ -42,7 +42,7 @@ async def store() -> AsyncIterator[MemoryStore]:
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
     """Override it in a module to serve other kinds, or with other limits."""
-    return Config(data_dir=tmp_path, kinds=("tests.apiserver.gadgets",), store_name="etcd")
+    return Config(data_dir=tmp_path, kinds=("tests.apiserver.gadgets",), store_name="etcd", enable_garbage_collector=True)
 
 
 @pytest.fixture
