@@ -144,7 +144,7 @@ class _Clients:
 
     def __init__(self, given: AuthConfig) -> None:
         self._default = given.kubeconfig
-        self._in_pod = in_pod()
+        self._in_pod = not given.standalone and in_pod()
         self._any = bool(given.kubeconfig or given.authentication_kubeconfig or given.authorization_kubeconfig or self._in_pod)
         self._clients: dict[Path | None, ClusterClient] = {}
 

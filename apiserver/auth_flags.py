@@ -31,6 +31,7 @@ class _Names(click.ParamType[tuple[str, ...]]):
 _NAMES = _Names()
 _DURATION = {"type": DURATION, "default": "10s", "show_default": True}
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "standalone": {"is_flag": True, "help": "Ask no kube-apiserver, not in a pod either, which is given the way to one."},
     "kubeconfig": {"type": FILE, "help": "The way to kube-apiserver, which then decides who may do what. In a pod it is known."},
     "authentication-kubeconfig": {"type": FILE, "help": "Instead of --kubeconfig, for TokenReviews and the authentication ConfigMap."},
     "authorization-kubeconfig": {"type": FILE, "help": "Instead of --kubeconfig, for SubjectAccessReviews."},

@@ -63,6 +63,8 @@ class TLSConfig:
 class AuthConfig:
     """How clients are known, and who decides what they may do. The flags are those of `k8s.io/apiserver`'s delegating options."""
 
+    standalone: bool = False
+    """Ask no kube-apiserver, not in a pod either, which is given the way to one."""
     kubeconfig: Path | None = None
     """The way to kube-apiserver, for its namespaces and for whatever has no kubeconfig of its own. None: what a pod is given; outside of a
     pod, and without the two below, the server stands alone."""
@@ -87,7 +89,8 @@ class AuthConfig:
     api_audiences: tuple[str, ...] = ()
     """Whom a token must be meant for, one of them; empty: for kube-apiserver."""
     requestheader_client_ca_file: Path | None = None
-    """PEM of the authorities of front proxies, instead of the ConfigMap's. The other `requestheader` settings belong to it. None: the ConfigMap's."""
+    """PEM of the authorities of front proxies, instead of the ConfigMap's; the other `requestheader` settings go with it. None: the
+    ConfigMap's."""
     requestheader_allowed_names: tuple[str, ...] = ()
     """Common names of front proxies; empty: any that the authority has signed."""
     requestheader_username_headers: tuple[str, ...] = ("x-remote-user",)
@@ -98,6 +101,10 @@ class AuthConfig:
     """How the names of headers with `extra` begin; the rest is the key."""
     requestheader_uid_headers: tuple[str, ...] = ()
     """Where they name the user's uid; empty: nowhere, as kube-apiserver does by default."""
+
+    def __post_init__(self) -> None:
+        if self.standalone and (self.kubeconfig or self.authentication_kubeconfig or self.authorization_kubeconfig):
+            raise StartupError("--standalone asks no kube-apiserver: a kubeconfig contradicts it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def serving(data_dir: Path, *flags: str, cwd: Path = ROOT, quiet: bool = True) -
     command = [sys.executable, "-m", "apiserver", "serve", f"--data-dir={data_dir}", "--secure-port=0", *flags]
     errors = data_dir.parent / f"{data_dir.name}.stderr"
     with errors.open("wb") as stderr:
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "KUBERNETES_SERVICE_HOST": ""}
         process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True)
     assert process.stdout is not None
     with process:
