@@ -65,7 +65,10 @@ async def read_body(call: Call, *, limit_bytes: int = LIMIT_BYTES) -> bytes:
         size += len(chunk)
     if size > limit_bytes:
         raise errors.request_entity_too_large(f"limit is {limit_bytes}")
-    return b"".join(chunks) if len(chunks) > 1 else chunks[0]
+    body = b"".join(chunks) if len(chunks) > 1 else chunks[0]
+    if call.audit is not None:
+        call.audit.body = body
+    return body
 
 
 async def _ask_for_body(http: web.BaseRequest) -> None:
@@ -183,6 +186,8 @@ class ObjectBody:
         except BodyError as error:
             text = f"the object provided is unrecognized (must be of type {kind.kind}): {error} ({_summary(body)})"
             raise errors.bad_request(text) from error
+        if value.get("apiVersion", "") is None:
+            raise self._cannot_be_handled(value, ".apiVersion accessor error: <nil> is of the type <nil>, expected string")
         report: list[str] = []
         try:
             self._normalize(value, report=report)

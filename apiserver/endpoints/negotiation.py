@@ -13,11 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
-import yaml
 from aiohttp import web
 from multidict import CIMultiDict
 
-from apiserver.meta import errors, protobuf
+from apiserver.meta import errors, protobuf, yaml_codec
 from apiserver.registry.forms import PLAIN, PRETTY, Conversion, Form, MediaType
 from apiserver.registry.partial import partial_bytes, partial_protobuf
 
@@ -275,16 +274,8 @@ def render(form: Form, value: Callable[[], Any], *, json: bytes = b"") -> bytes:
 
 
 def yaml_bytes(value: Any) -> bytes:
-    """A value as YAML, keys sorted, as `sigs.k8s.io/yaml` writes it."""
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=2**31 - 1)
-    return text.encode()
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes equal values out each time: anchors mean nothing to a reader of Kubernetes objects."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """A value as YAML, as `sigs.k8s.io/yaml` writes it."""
+    return yaml_codec.encode(value)
 
 
 def _float_or_zero(text: str) -> float:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from openapi import gotext
+
 
 @dataclass(frozen=True, slots=True)
 class GroupResource:
@@ -120,7 +122,7 @@ def conflict(resource: GroupResource, name: str, problem: str, *, causes: Sequen
 
 def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> APIError:
     """422 for an object whose fields are wrong; here `details.kind` is the kind itself, as upstream writes it."""
-    message = f'{kind}.{group} "{name}" is invalid' if group else f'{kind} "{name}" is invalid'
+    message = f"{kind}.{group} {gotext.quote(name)} is invalid" if group else f"{kind} {gotext.quote(name)} is invalid"
     if causes:
         texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
         distinct = list(dict.fromkeys(texts))

@@ -71,7 +71,7 @@ def send(kind: str, method: str, path: str, body: Any = None, content_type: str 
     """A request whose body, when it is no text, is written as JSON."""
     headers = dict(more.pop("headers", {}))
     if body is not None and not isinstance(body, bytes | str) and not callable(body):
-        body = json.dumps(body, separators=(",", ":"))
+        body = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     if content_type or body is not None:
         headers.setdefault("Content-Type", content_type or JSON)
     return Request(kind, method, path, body, headers, **more)

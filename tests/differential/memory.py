@@ -21,7 +21,7 @@ _OBJECT_REVISION = re.compile(
 )
 _REVISION = re.compile(
     r'(resourceVersion\\*"?:\s*\\*"|ResourceVersion in precondition: |ResourceVersion in object meta: |ResourceVersion in record \(|resource version: |current: '
-    r"|current resource version: )(\d+)(?=\D|$)"
+    r"|current resource version: |ResourceVersion in the precondition \()(\d+)(?=\D|$)"
 )
 _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
@@ -34,7 +34,7 @@ class Memory:
     """The memory of one side. `namespace` and `other` are the same on both."""
 
     def __init__(self, namespace: str) -> None:
-        self._values = {"ns": namespace, "other": f"{namespace}-other"}
+        self._values = {"ns": namespace, "other": f"{namespace}-other", "list": "0", "continue": ""}
         self._objects: dict[str, list[str]] = {}
         self._revisions: list[int] = []
         self._uids: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Memory:
             return str(json.loads(versions[-1 - back])["metadata"].get({"uid": "uid", "rv": "resourceVersion"}[word], "0"))
         if word == "generated":
             return list(self._generated)[int(name)]
-        return self._values.get(word, "none")
+        return self._values[word]
 
     def last(self, name: str) -> str:
         """The object of this name as it was last answered, as JSON."""
@@ -95,7 +95,7 @@ class Memory:
                 self._objects.setdefault(metadata["name"], []).append(text)
         elif "resourceVersion" in metadata:
             self._values["list"] = metadata["resourceVersion"]
-            self._values["continue"] = metadata.get("continue", "none")
+            self._values["continue"] = metadata.get("continue", "")
         elif metadata.get("continue"):
             self._values["continue"] = metadata["continue"]
 

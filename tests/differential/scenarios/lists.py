@@ -83,6 +83,11 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "versions, matches and limits": [*_SETUP, listed(), *_matrix()],
     "the empty list": [listed(), listed("?limit=5"), listed("?resourceVersion=0", from_cache=True), listed("?labelSelector=a%3Db")],
     "selectors": [*_SETUP, *[listed(f"?{selector}") for selector in _SELECTORS], *[listed(f"?{s}&limit=1") for s in _SELECTORS[:8]]],
+    "one at a revision": [
+        create(pool("l0")),
+        merge("l0", {"spec": {"replicas": 5}}),
+        listed("?fieldSelector=metadata.name%3Dl0&resourceVersion={{rv l0 1}}&resourceVersionMatch=Exact", kind="one at a revision"),
+    ],
     "pages": [
         *_SETUP,
         listed("?limit=2"),
