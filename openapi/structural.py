@@ -74,7 +74,9 @@ class Schema:
 class Violation:
     """What is wrong with one value, in Kubernetes' vocabulary of field errors."""
 
-    kind: Literal["required", "invalid", "type_invalid", "not_supported", "duplicate", "forbidden", "too_long", "too_many", "too_short", "internal"]
+    kind: Literal[
+        "required", "invalid", "type_invalid", "not_supported", "duplicate", "forbidden", "too_long", "too_many", "too_short", "internal"
+    ]
     path: str
     """As in `spec.template.env[1].name` or `spec.template.resources.limits[cpu]`."""
     value: JSON = None

@@ -104,7 +104,10 @@ class EtcdStore:
             raise FutureRevision(revision, await self.current_revision()) from error
 
     async def upkeep(self) -> None:
-        """See `LoadableStore.upkeep`. Compact every `EtcdConfig.compact_seconds`, in turn with all other replicas and with kube-apiserver, until cancelled."""
+        """See `LoadableStore.upkeep`.
+
+        Compacts every `EtcdConfig.compact_seconds`, in turn with all other replicas and with kube-apiserver, until cancelled.
+        """
         await self._compactor.run()
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
