@@ -19,7 +19,7 @@ from apiserver.auth import SYSTEM_ANONYMOUS, SYSTEM_UNAUTHENTICATED
 from apiserver.auth.always_allow import HEALTH_AND_EACH_CHECK, AlwaysAllowPaths, PrivilegedGroup
 from apiserver.auth.authorities import Authorities
 from apiserver.auth.authorization import Authorization
-from apiserver.auth.bearer_token import BearerToken
+from apiserver.auth.bearer_token import BearerToken, TokenReviews, WebSocketToken
 from apiserver.auth.client_certificate import ClientCertificate
 from apiserver.auth.extension_authentication import ExtensionAuthentication
 from apiserver.auth.request_header import RequestHeader
@@ -99,7 +99,7 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
     core = clients.of("kubeconfig", given.kubeconfig or given.authentication_kubeconfig or given.authorization_kubeconfig)
     authentication = clients.of("authentication-kubeconfig", given.authentication_kubeconfig)
     authorization = clients.of("authorization-kubeconfig", given.authorization_kubeconfig)
-    tokens = BearerToken(authentication, audiences=given.api_audiences, cache_seconds=given.authentication_token_webhook_cache_ttl)
+    tokens = TokenReviews(authentication, audiences=given.api_audiences, cache_seconds=given.authentication_token_webhook_cache_ttl)
     reviews = SubjectAccessReviews(
         authorization,
         authorized_seconds=given.authorization_webhook_cache_authorized_ttl,
@@ -128,7 +128,7 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
     allowed = Authorization((PrivilegedGroup(), open_paths, reviews))
     return Access(
         trust,
-        (RequestHeader(trust), ClientCertificate(trust), tokens),
+        (RequestHeader(trust), ClientCertificate(trust), BearerToken(tokens), WebSocketToken(tokens)),
         allowed,
         User(SYSTEM_ANONYMOUS, groups=(SYSTEM_UNAUTHENTICATED,)) if given.anonymous_auth else None,
         (namespaces,),

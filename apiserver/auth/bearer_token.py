@@ -7,6 +7,7 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/authentication/
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import secrets
 from hashlib import blake2b
@@ -30,11 +31,12 @@ _PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 _CAPACITY = 32_768
 _TOKEN_CHARACTERS = 128 * 1024
 _REVIEW_SECONDS = 10.0
+_HIDDEN = "base64url.bearer.authorization.k8s.io."
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
-class BearerToken:
-    """Authenticates by the token of the Authorization header."""
+class TokenReviews:
+    """Finds out whose a token is."""
 
     def __init__(self, client: ClusterClient, *, audiences: tuple[str, ...] = (), cache_seconds: float = 10.0) -> None:
         """`audiences`: whom a token must be meant for, one of them; empty: for kube-apiserver. Answers count for `cache_seconds`."""
@@ -44,18 +46,14 @@ class BearerToken:
         self._key = secrets.token_bytes(32)
         self._cache: ReviewCache[bytes, User | Refusal] = ReviewCache(_CAPACITY)
 
-    async def authenticate(self, call: Call) -> User | Refusal | None:
-        """Return the token's user; a Refusal for one that does not hold; None without any.
+    async def user_of(self, token: str) -> User | Refusal:
+        """Return the token's user; a Refusal for one that does not hold.
 
         Raises:
             APIError: 500, kube-apiserver does not say whose it is.
         """
-        header = call.http.headers.get("Authorization")
-        token = _token(header, call.warnings) if header else ""
-        if not token:
-            return None
         if len(token) > _TOKEN_CHARACTERS or not token.isascii():
-            return Refusal("what is in the Authorization header cannot be a token")
+            return Refusal("what was brought cannot be a token")
         key = blake2b(token.encode(), digest_size=32, key=self._key).digest()
         known = self._cache.peek(key)
         if known is not None:
@@ -83,6 +81,47 @@ class BearerToken:
             return _user(status["user"]), self._cache_seconds
         except (KeyError, TypeError, AttributeError) as error:
             raise ClusterError("the answer names no user") from error
+
+
+class BearerToken:
+    """Authenticates by the token of the Authorization header."""
+
+    def __init__(self, reviews: TokenReviews) -> None:
+        self._reviews = reviews
+
+    async def authenticate(self, call: Call) -> User | Refusal | None:
+        """Return the token's user; a Refusal for one that does not hold; None without any."""
+        header = call.http.headers.get("Authorization")
+        token = _token(header, call.warnings) if header else ""
+        return await self._reviews.user_of(token) if token else None
+
+
+class WebSocketToken:
+    """Authenticates by the token that a browser hides in the list of subprotocols, since it can set no other header.
+
+    Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/authentication/request/websocket/protocol.go
+    """
+
+    def __init__(self, reviews: TokenReviews) -> None:
+        self._reviews = reviews
+
+    async def authenticate(self, call: Call) -> User | Refusal | None:
+        """Return the token's user; a Refusal for one that does not hold; None when no token was brought this way."""
+        headers = call.http.headers
+        if "Sec-WebSocket-Protocol" not in headers or headers.get("Upgrade", "").lower() != "websocket":
+            return None
+        protocols = [protocol.strip() for header in headers.getall("Sec-WebSocket-Protocol") for protocol in header.split(",")]
+        hidden = [protocol.removeprefix(_HIDDEN) for protocol in protocols if protocol.startswith(_HIDDEN)]
+        if not any(hidden):
+            return None
+        try:
+            (text,) = hidden
+            token = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode()
+        except ValueError:
+            return Refusal("the subprotocols hold no token, or more than one")
+        if len(protocols) == len(hidden):
+            return Refusal("there is no subprotocol beside the token")
+        return await self._reviews.user_of(token)
 
 
 def _token(header: str, warnings: list[str]) -> str:

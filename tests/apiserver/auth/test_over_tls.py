@@ -18,7 +18,7 @@ from apiserver.access import Access
 from apiserver.auth.always_allow import HEALTH_PATHS, AlwaysAllowPaths, PrivilegedGroup
 from apiserver.auth.authorities import Authorities
 from apiserver.auth.authorization import Authorization
-from apiserver.auth.bearer_token import BearerToken
+from apiserver.auth.bearer_token import BearerToken, TokenReviews
 from apiserver.auth.client_certificate import ClientCertificate
 from apiserver.auth.request_header import RequestHeader
 from apiserver.auth.subject_access_review import SubjectAccessReviews
@@ -83,7 +83,7 @@ class Server:
 def access_to(trust: Trust, core: Any, *, anonymous: bool = True) -> Access:
     authorization = Authorization((PrivilegedGroup(), AlwaysAllowPaths(HEALTH_PATHS), SubjectAccessReviews(core)))
     user = User("system:anonymous", groups=("system:unauthenticated",)) if anonymous else None
-    return Access(trust, (RequestHeader(trust), ClientCertificate(trust), BearerToken(core)), authorization, user)
+    return Access(trust, (RequestHeader(trust), ClientCertificate(trust), BearerToken(TokenReviews(core))), authorization, user)
 
 
 @pytest.fixture
