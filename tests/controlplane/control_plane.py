@@ -13,7 +13,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -146,6 +147,19 @@ class ControlPlane:
             f"--secure-port={free_ports(1)[0]}",
             f"--controllers={','.join(_CONTROLLERS)}",
         )
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Be without kube-apiserver inside of the block: it is killed, and ready again at the end."""
+        api_server = self._processes.pop(0)
+        api_server.kill()
+        api_server.wait()
+        try:
+            yield
+        finally:
+            self._launch_api_server()
+            self._processes.insert(0, self._processes.pop())
+            self._wait_ready()
 
     def stop(self) -> None:
         """Stop what was started, last first. May be called twice."""

@@ -213,6 +213,30 @@ async def test_t093_who_may_not_review_answers_500_and_is_alive(plane: ControlPl
         assert (await server.ask("GET", GADGETS, server.listening.pki.admin, through=False))[0] == 200
 
 
+async def test_t093_without_kube_apiserver_nobody_is_let_in_and_nothing_has_to_be_restarted_after_it(server: Aggregated) -> None:
+    await server.kubectl("create", "clusterrole", "all-gadgets", "--verb=*", "--resource=gadgets.example.dev")
+    await server.kubectl("create", "clusterrolebinding", "dora", "--clusterrole=all-gadgets", "--user=dora")
+    dora, admin = server.user("dora"), server.plane.pki.admin
+    token = await bearer(server, "robot")
+    assert (await server.ask("GET", GADGETS, dora, through=False))[0] == 200
+    with server.plane.away():
+        for identity, headers in ((dora, {}), (None, token), (None, {})):
+            code, status = await server.ask("GET", GADGETS, identity, through=False, headers=headers)
+            assert (code, status["reason"]) == (500, "InternalError")
+        for path in ("/livez", "/readyz", "/healthz"):
+            assert (await server.ask("GET", path, through=False))[0] == 200
+        # Who needs no review is let in, and what is known of namespaces still counts.
+        value = gadget(generateName="away-")
+        assert (await server.ask("POST", GADGETS, server.proxy(), through=False, value=value, headers=MASTERS))[0] == 201
+        assert (await server.ask("POST", GADGETS, admin, through=False, value=value))[0] == 201
+        elsewhere = f"{API}/namespaces/elsewhere/gadgets"
+        assert (await server.ask("POST", elsewhere, admin, through=False, value=value))[0] == 500
+    assert (await server.ask("GET", GADGETS, dora, through=False))[0] == 200
+    await server.kubectl("create", "namespace", "elsewhere")
+    assert (await server.ask("POST", elsewhere, admin, through=False, value=value))[0] == 201
+    await until(lambda: is_code(200, server.ask("GET", GADGETS, dora)))
+
+
 async def test_t081_a_namespace_goes_with_everything_in_it(server: Aggregated) -> None:
     server.plane.start_controller_manager()
     await server.kubectl("create", "namespace", "leaving")
