@@ -37,6 +37,7 @@ Format = Literal["json", "yaml"]
 _FORMATS: Final[dict[str, Format]] = {"": "json", "application/json": "json", "application/yaml": "yaml"}
 _LONG_BYTES: Final[dict[Format, int]] = {"json": 256 * 1024, "yaml": 16 * 1024}
 _SUMMARY_CHARACTERS: Final = 30
+_NO_KIND: Final = "Object 'Kind' is missing"
 _GO_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _TYPE_META_STRUCT: Final = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 
@@ -148,7 +149,7 @@ def check_type_meta(value: Any, body: bytes | None = None) -> None:
     elif value is not None:
         raise _not_an_object(value)
     shown = json_codec.encode(value)[:-1] if body is None else body
-    raise BodyError(f"Object 'Kind' is missing in '{shown.decode(errors='replace')}'")
+    raise BodyError(f"{_NO_KIND} in '{shown.decode(errors='replace')}'")
 
 
 def _not_an_object(value: Any) -> BodyError:
@@ -185,6 +186,8 @@ class ObjectBody:
             check_type_meta(value, body)
         except BodyError as error:
             text = f"the object provided is unrecognized (must be of type {kind.kind}): {error} ({_summary(body)})"
+            if not strict and str(error).startswith(_NO_KIND):  # upstream's lenient decoder assumes the kind at first
+                text = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
             raise errors.bad_request(text) from error
         if value.get("apiVersion", "") is None:
             raise self._cannot_be_handled(value, ".apiVersion accessor error: <nil> is of the type <nil>, expected string")

@@ -47,6 +47,7 @@ class Lockstep:
         self.sides = (real, ours)
         self.memories = (Memory(namespace), Memory(namespace))
         self.tally = tally
+        self._parted = False
 
     async def prepare(self) -> None:
         """Have the namespaces where they are objects of their own."""
@@ -58,6 +59,8 @@ class Lockstep:
     async def run(self, steps: Iterable[Step]) -> Difference | None:
         """Take the steps until one differs, and return that difference."""
         for step in steps:
+            if self._parted:
+                return None
             difference = await (self._watch(step) if isinstance(step, Watch) else self._exchange(step))
             if difference is not None:
                 self.tally.different.append(difference)
@@ -153,7 +156,8 @@ class Lockstep:
             return None
         known = LISTED.explanation(step, real, ours)
         if known is not None:
-            self.tally.explained.update(known)
+            self.tally.explained.update(listed.id for listed in known)
+            self._parted = any(listed.parts_ways for listed in known)
             return None
         return Difference(step, sent, real, ours)
 

@@ -16,6 +16,11 @@ from datetime import UTC, datetime, timedelta
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _OBJECT_REVISION = re.compile(
+    r'\\*"resourceVersion\\*":\s*\\*"(\d+)\\*",\s*\\*"(?:selfLink|uid)\\*"'
+    r'|\\*"uid\\*":\s*\\*"[^"]*",\s*\\*"resourceVersion\\*":\s*\\*"(\d+)\\*"'
+    r"|resourceVersion: \"(\d+)\"\n\s+uid:|uid: \S+\n\s+resourceVersion: \"(\d+)\""
+)
+_REVISION = re.compile(
     r'\\*"resourceVersion\\*":\s*\\*"(\d+)\\*",\s*\\*"(?:selfLink|uid)\\*"|\\*"uid\\*":\s*\\*"[^"]*",\s*\\*"resourceVersion\\*":\s*\\*"(\d+)\\*"'
     r"|resourceVersion: [\"'](\d+)[\"']\n\s+uid:|uid: \S+\n\s+resourceVersion: [\"'](\d+)[\"']"
 )

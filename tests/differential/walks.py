@@ -17,7 +17,10 @@ from tests.differential.objects import IMAGE, condition, pool
 _NAMES = ("a", "b", "c", "d.e")
 _MANAGERS = ("m1", "m2", "m3")
 _FINALIZERS = ("example.dev/f", "example.dev/g", "orphan", "foregroundDeletion")
-_JUNK: tuple[Any, ...] = (None, True, -1, 1.5, "", "x", [], {}, [None], {"": None}, 2**31, 2**63, "a" * 300, "\u00e9\u2028", [[1]], {"a": {"b": 1}})
+_JUNK: tuple[Any, ...] = (
+    *(None, True, -1, 1.5, "", "x", [], {}, [None], {"": None}),
+    *(2**31, 2**63, "a" * 300, "\u00e9\u2028", [[1]], {"a": {"b": 1}}),
+)
 _ACCEPTS = (
     "application/json",
     "application/json;as=Table;g=meta.k8s.io;v=v1",
@@ -80,7 +83,8 @@ class _Walk:
 
     def env(self) -> list[dict[str, Any]]:
         names = self.chance.sample(("A", "B", "C", "D"), self.one(0, 1, 2, 3))
-        return [{"name": name} | self.one({"value": self.one("1", "2")}, {}, {"valueFrom": {"fieldRef": {"fieldPath": "x"}}}) for name in names]
+        values = ({"value": "1"}, {"value": "2"}, {}, {"valueFrom": {"fieldRef": {"fieldPath": "x"}}})
+        return [{"name": name} | self.one(*values) for name in names]
 
     def template(self) -> dict[str, Any]:
         fields: dict[str, Callable[[], Any]] = {
@@ -234,7 +238,9 @@ class _Walk:
 
     def apply(self) -> Step:
         name = self.one(*self.made, *_NAMES)
-        value: dict[str, Any] = self.object(name) if self.often(0.6) else {**pool(name), "spec": self.one({}, {"replicas": self.one(1, 2)}, self.spec())}
+        value = self.object(name)
+        if self.often(0.4):
+            value = {**pool(name), "spec": self.one({}, {"replicas": self.one(1, 2)}, self.spec())}
         value.pop("status", None)
         if self.often(0.2):
             value = {key: value[key] for key in ("apiVersion", "kind", "metadata")}
@@ -244,11 +250,13 @@ class _Walk:
             options["force"] = self.one("true", "true", "false")
         below = "/status" if self.often(0.1) else ""
         if below:
-            value["status"] = {"readyReplicas": self.one(1, 2), "conditions": [condition(self.one("Ready", "Synced"), self.one("True", "False"))]}
+            conditions = [condition(self.one("Ready", "Synced"), self.one("True", "False"))]
+            value["status"] = {"readyReplicas": self.one(1, 2), "conditions": conditions}
         return send("apply", "PATCH", f"{POOLS}/{name}{below}{self.query(**options)}", self.body(value), APPLY_PATCH)
 
     def status(self) -> Step:
-        conditions = [condition(kind, self.one("True", "False")) for kind in self.chance.sample(("Ready", "Synced", "Polling"), self.one(0, 1, 2))]
+        kinds = self.chance.sample(("Ready", "Synced", "Polling"), self.one(0, 1, 2))
+        conditions = [condition(kind, self.one("True", "False")) for kind in kinds]
         value = {"status": {"readyReplicas": self.one(0, 1, 2), "conditions": conditions}}
         name = self.name()
         if self.often(0.5):

@@ -1,0 +1,98 @@
+"""The two servers of the session, and the account of what was exchanged with them.
+
+`--exchanges N`: go on walking until N exchanges have been made (default 3,000). `--first-walk N`: begin with the walk of this number.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from apiserver import kinds
+from tests.apiserver.process import serving
+from tests.controlplane.control_plane import ControlPlane
+from tests.differential.lockstep import Tally
+from tests.differential.scenarios import ALL
+from tests.differential.side import Side, side
+from tests.differential.twin import definition
+
+EXCHANGES = 3000
+_TALLY = pytest.StashKey[Tally]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exchanges", type=int, default=EXCHANGES, help="how many exchanges the differential suite makes")
+    parser.addoption("--first-walk", type=int, default=0, help="the number of its first generated walk")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Where the two servers are, and how each identity reaches them."""
+
+    real_url: str
+    our_url: str
+    contexts: dict[str, ssl.SSLContext]
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """A real kube-apiserver with the twin definitions, and this server in a process of its own; the same certificates open both."""
+    folder = tmp_path_factory.mktemp("differential")
+    # As here, nobody is anybody without a certificate.
+    plane = ControlPlane(folder, flags=("--anonymous-auth=false",))
+    plane.start()
+    try:
+        names = []
+        for kind in kinds.load("apiserver.kinds"):
+            twin = definition(kind)
+            plane.kubectl("create", "-f", "-", stdin=json.dumps(twin).encode())
+            names.append(f"crd/{twin['metadata']['name']}")
+        plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+        pki = plane.pki
+        nobody = ssl.create_default_context(cafile=str(pki.authority.certificate_file))
+        contexts = {"admin": plane.tls(pki.admin), "alice": plane.tls(plane.client("alice", "dev")), "": nobody}
+        flags = (
+            "--enable-garbage-collector",
+            f"--client-ca-file={pki.authority.certificate_file}",
+            f"--tls-cert-file={pki.serving.certificate_file}",
+            f"--tls-private-key-file={pki.serving.key_file}",
+        )
+        with serving(folder / "ours", *flags) as ours:
+            yield Pair(plane.url, ours.url, contexts)
+    finally:
+        plane.stop()
+
+
+@pytest.fixture
+async def sides(pair: Pair) -> AsyncIterator[tuple[Side, Side]]:
+    """Clients of both."""
+    async with side("kube-apiserver", pair.real_url, pair.contexts) as real, side("this server", pair.our_url, pair.contexts) as ours:
+        yield real, ours
+
+
+@pytest.fixture
+def tally(pytestconfig: pytest.Config) -> Tally:
+    """What was exchanged in this session."""
+    return pytestconfig.stash.setdefault(_TALLY, Tally())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    tally = config.stash.get(_TALLY, None)
+    if tally is None:
+        return
+    terminalreporter.section(f"{tally.exchanges.total()} exchanges with kube-apiserver and this server")
+    for counted in (tally.exchanges, tally.explained):
+        terminalreporter.write_line(", ".join(f"{name}: {count}" for name, count in counted.most_common()))
+
+
+@pytest.fixture
+def everything_ran(request: pytest.FixtureRequest) -> bool:
+    """Whether no scenario was left out of this session."""
+    ran = {item.name for item in request.session.items}
+    return all(f"test_both_answer_the_same[{name}]" in ran for name in ALL)
+
+
