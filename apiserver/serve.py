@@ -150,7 +150,14 @@ def _tls_context(config: Config, own: Certificates, access: Access) -> ListenerC
         context = make_context(certificate_file, key_file, client_authorities=access.trust.certificates)
     except CertificateError as error:
         raise StartupError(str(error)) from error
-    access.trust.on_change(lambda: context.ask_for_client_certificates(access.trust.certificates))
+
+    def name_others() -> None:
+        try:
+            context.ask_for_client_certificates(access.trust.certificates)
+        except CertificateError as error:
+            _log.error("clients are not told of all authorities: %s", error)
+
+    access.trust.on_change(name_others)
     return context
 
 

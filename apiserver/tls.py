@@ -50,7 +50,10 @@ class ListenerContext(ssl.SSLContext):
             self._openssl.announce(authorities)
         elif authorities:
             # Those that have gone stay in; their certificates get no further than the handshake.
-            self.load_verify_locations(cadata=b"".join(authority.public_bytes(Encoding.DER) for authority in authorities))
+            try:
+                self.load_verify_locations(cadata=b"".join(authority.public_bytes(Encoding.DER) for authority in authorities))
+            except ssl.SSLError as error:
+                raise CertificateError(f"OpenSSL refuses an authority: {error.reason}") from error
 
     def present(self, certificate_file: Path, key_file: Path) -> tuple[bytes, bytes]:
         """Present the certificate of these files to new connections; return what they held. Open connections stay as they are.

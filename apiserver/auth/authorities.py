@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from apiserver.request import Peer
 
 _LOOK_AGAIN_SECONDS = 10.0
+_UNUSABLE = (VerificationError, ValueError, TypeError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+"""All that the library raises for certificates that somebody made up."""
 _PURPOSES = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
 
 
@@ -72,7 +74,7 @@ class Authorities:
         assert peer.certificate is not None
         try:
             chain = self._chain(peer.certificate, peer.intermediates, now)
-        except (VerificationError, ValueError) as error:
+        except _UNUSABLE as error:
             return Judgement(self, None, str(error), now, now + _LOOK_AGAIN_SECONDS)
         not_before = max(certificate.not_valid_before_utc for certificate in chain).timestamp()
         not_after = min(certificate.not_valid_after_utc for certificate in chain).timestamp()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import time
 from datetime import timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from apiserver.auth.authorities import Authorities, Judgement
+from apiserver.request import Peer
 from tests.apiserver.auth.calls import call_with
 from tests.apiserver.auth.signing import CLIENT, SERVER, Signed, authority
 
@@ -99,3 +102,21 @@ def test_a_judgement_is_kept_until_a_certificate_of_the_chain_ends_or_the_author
     later = time.time() + 3601
     monkeypatch.setattr(time, "time", lambda: later)
     assert authorities.judge(peer, "test").certificate is None
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_certificates_that_nobody_could_have_signed_are_refused_and_harm_nobody() -> None:
+    """Whoever holds a key may send any bytes with it that OpenSSL takes for a certificate."""
+    middle = ROOT.sign("middle", authority=True, purposes=None)
+    der = [link.certificate.public_bytes(Encoding.DER) for link in (middle.sign("alice"), middle)]
+    authorities, chance = Authorities((ROOT.certificate,)), random.Random(1)
+    for _ in range(3000):
+        changed = [bytearray(link) for link in der]
+        for _ in range(chance.choice((1, 2, 4))):
+            link = chance.choice(changed)
+            link[chance.randrange(len(link))] ^= 1 << chance.randrange(8)
+        changed[0][-1] ^= 1  # the signature never holds
+        judgement = authorities.judge(Peer(bytes(changed[0]), intermediates=(bytes(changed[1]),)), "test")
+        assert judgement.certificate is None
+    version = der[0].replace(b"\xa0\3\2\1\2", b"\xa0\3\2\1\6", 1)
+    assert "version" in authorities.judge(Peer(version), "test").problem
