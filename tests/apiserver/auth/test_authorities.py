@@ -114,7 +114,7 @@ def test_certificates_that_nobody_could_have_signed_are_refused_and_harm_nobody(
         changed = [bytearray(link) for link in der]
         for _ in range(chance.choice((1, 2, 4))):
             link = chance.choice(changed)
-            link[chance.randrange(len(link))] ^= 1 << chance.randrange(8)
+            link[chance.randrange(len(link) - 1)] ^= 1 << chance.randrange(8)
         changed[0][-1] ^= 1  # the signature never holds
         judgement = authorities.judge(Peer(bytes(changed[0]), intermediates=(bytes(changed[1]),)), "test")
         assert judgement.certificate is None
