@@ -71,6 +71,9 @@ class StoreFlags:
         """The etcd that the flags name."""
         from storage.etcd import EtcdConfig
 
+        for file in (self.etcd_cafile, self.etcd_certfile, self.etcd_keyfile):
+            if file is not None:
+                _check_pem(file)
         try:
             return EtcdConfig(
                 endpoints=tuple(part if "://" in part else f"http://{part}" for part in self.etcd_servers.split(",") if part),
@@ -92,6 +95,16 @@ class StoreFlags:
             return self.etcd_password_file.read_text().rstrip("\r\n")
         except OSError as error:
             raise OneLine(f"cannot read {self.etcd_password_file}: {error.strerror}") from error
+
+
+def _check_pem(file: Path) -> None:
+    """See that there is something to prove or to trust: gRPC would only say that etcd cannot be reached."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise OneLine(f"cannot read {file}: {error.strerror}") from error
+    if b"-----BEGIN " not in content:
+        raise OneLine(f"{file} holds no certificate or key in PEM")
 
 
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:

@@ -78,6 +78,9 @@ class SqliteStore:
         except apsw.Error as error:
             lock.release()
             raise translated(error) from error
+        except OSError as error:
+            lock.release()
+            raise Unavailable(f"{path} cannot be opened: {error.strerror}") from error
         except BaseException:
             lock.release()
             raise
