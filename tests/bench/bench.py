@@ -33,8 +33,17 @@ class Bench:
             row = measured.figures.setdefault(scenario.name, {})
             for key, server in self._running.items():
                 if key in scenario.servers:
-                    row[key] = Figures(missing=scenario.missing) if scenario.missing else self._one(scenario, server)
+                    row[key] = self._tried(scenario, server)
                     self._tell(f"{scenario.name:18} {server.title:20} {_line(row[key])}")
+
+    def _tried(self, scenario: Scenario, server: Server) -> Figures:
+        """The figures, or what went wrong: half an hour of others should not be lost with them."""
+        if scenario.missing:
+            return Figures(missing=scenario.missing)
+        try:
+            return self._one(scenario, server)
+        except (LoadError, AssertionError, OSError) as error:
+            return Figures(errors={str(error): 1})
 
     def _one(self, scenario: Scenario, server: Server) -> Figures:
         stock = scenario.stock

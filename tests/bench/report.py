@@ -23,7 +23,7 @@ def write_report(folder: Path, measured: Measured, scenarios: Sequence[Scenario]
     Figures of scenarios and servers that this run has not measured are kept from the run before. Returns what has become better or worse.
     """
     beside = folder / "performance"
-    beside.mkdir(exist_ok=True)
+    beside.mkdir(parents=True, exist_ok=True)
     file = beside / "figures.json"
     before = Measured.load(file)
     changes = [] if before is None else _changes(before, measured)

@@ -360,4 +360,7 @@ def _memory(work: Work) -> Figures:
 
 def _start(work: Work) -> Figures:
     work.server.stop()
-    return Figures(seconds=work.server.start(), operations=1)
+    seconds = work.server.start()
+    # kube-apiserver is ready before the caches of custom resources are: it answers 429 for a moment. The next scenario should not see that.
+    work.server.wait_served(work.stock.namespace)
+    return Figures(seconds=seconds, operations=1)

@@ -91,6 +91,23 @@ class Server:
                 raise RuntimeError(f"{self.title} does not start:\n{self.log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.005)
 
+    def wait_served(self, namespace: str) -> None:
+        """Return when it answers for the objects of a namespace.
+
+        Raises:
+            urllib.error.HTTPError: it still refuses after a long time.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self.ask(f"{self.collection(namespace)}?limit=1")
+            except urllib.error.HTTPError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+
     def stop(self) -> None:
         """Stop it. May be called twice."""
         if self._process is None:
@@ -256,16 +273,7 @@ class Servers:
         """Have kube-apiserver serve our kind."""
         (kind,) = (kind for kind in kinds.load("apiserver.kinds") if kind.plural == kube.plural)
         kube.ask("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
-        deadline = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                kube.ask(kube.collection("default"))
-            except urllib.error.HTTPError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
-            else:
-                return
+        kube.wait_served("default")
 
     def make_namespace(self, name: str) -> None:
         """Make a namespace where namespaces are objects; ours knows none."""
