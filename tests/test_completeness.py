@@ -54,7 +54,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", [make.__module__.rpartition(".")[2] for make in CHAIN])
+@pytest.mark.parametrize("name", sorted({make.__module__.rpartition(".")[2] for make in CHAIN}))
 def test_the_page_about_the_flow_names_each_filter(name: str) -> None:
     assert f"`{name}`" in (ROOT / "docs" / "flow.md").read_text()
 

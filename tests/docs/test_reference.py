@@ -23,7 +23,7 @@ PAGES = dict(pages())
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
 def test_a_page_is_fresh(file: Path) -> None:
-    assert file.read_text() == PAGES[file], f"run `make docs`: {file.name} is not what the code says"
+    assert file.read_text() == PAGES[file], f"{file.name} is not what the code says: run `make docs` (python -m tests.docs.make_reference)"
 
 
 def test_there_is_no_page_of_something_that_is_gone() -> None:
