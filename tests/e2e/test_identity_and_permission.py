@@ -14,7 +14,7 @@ from apiserver.certificates import KeyPair, make_client, prepare_certificates
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import API, Aggregated, serving, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 GADGETS = f"{API}/namespaces/default/gadgets"
 MASTERS = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
