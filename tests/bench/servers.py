@@ -60,6 +60,7 @@ class Server:
     """Processes that work for it, by name, and their ids."""
     environment: Mapping[str, str] | None = None
     _process: subprocess.Popen[bytes] | None = None
+    _context: ssl.SSLContext | None = None
 
     @property
     def url(self) -> str:
@@ -89,7 +90,7 @@ class Server:
                 return time.monotonic() - began
             if self._process.poll() is not None or time.monotonic() - began > _START_SECONDS:
                 raise RuntimeError(f"{self.title} does not start:\n{self.log.read_text(errors='replace')[-3000:]}")
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     def wait_served(self, namespace: str) -> None:
         """Return when it answers for the objects of a namespace.
@@ -137,12 +138,13 @@ class Server:
             return body
 
     def _tls(self) -> ssl.SSLContext:
-        # Whom we talk to is known: we have started it.
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        context.load_cert_chain(*self.client)
-        return context
+        if self._context is None:
+            # Whom we talk to is known: we have started it.
+            self._context = ssl.create_default_context()
+            self._context.check_hostname = False
+            self._context.verify_mode = ssl.CERT_NONE
+            self._context.load_cert_chain(*self.client)
+        return self._context
 
     def resident_mb(self, *, peak: bool = False) -> float:
         """The memory that it holds, or the most that it has held since `forget_peak`."""
