@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: install run test test-slow lint lock tools clean
+.PHONY: install run test test-slow bench docs lint lock tools clean
 
 install: $(VENV)/.installed
 
@@ -17,7 +17,13 @@ run: install
 	$(BIN)/clrk-apiserver serve
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: install
+	$(BIN)/python -m pytest -m slow
+
+docs: install
+	$(BIN)/python -m tests.docs.make_reference
 
 # The real etcd and kubectl, built from their Go modules into a cache outside the checkout. The tests build them by themselves when a Go
 # toolchain is there; this target only says so early, and once.
