@@ -155,8 +155,10 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             found.append(forbidden(name, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
         if match != "NotOlderThan":
             found.append(not_supported(name, match, ("NotOlderThan",)))
-        if options.continue_:
-            found.append(forbidden(name, "resourceVersionMatch is forbidden when continue is provided"))
+    # Without any of these options upstream makes a watch from the start one that begins with initial events, and match is set by itself.
+    from_start = not match and options.send_initial_events is None and options.resource_version in ("", "0")
+    if options.continue_ and (match or from_start):
+        found.append(forbidden(name, "resourceVersionMatch is forbidden when continue is provided"))
     return found
 
 

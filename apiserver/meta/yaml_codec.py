@@ -312,7 +312,7 @@ def _events(value: JSON) -> Iterator[yaml.Event]:
             yield _text(key, is_key=True)
             yield from _events(value[key])
         yield yaml.MappingEndEvent()
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
         for item in value:
             yield from _events(item)

@@ -25,7 +25,8 @@ _REVISION = re.compile(
     r"|resourceVersion: [\"'](\d+)[\"']\n\s+uid:|uid: \S+\n\s+resourceVersion: [\"'](\d+)[\"']"
 )
 _REVISION = re.compile(
-    r'(resourceVersion\\*"?:\s*\\*"|ResourceVersion in precondition: |ResourceVersion in object meta: |ResourceVersion in record \(|resource version: |current: '
+    r'(resourceVersion\\*"?:\s*\\*"|ResourceVersion in precondition: |ResourceVersion in object meta: '
+    r"|ResourceVersion in record \(|resource version: |current: "
     r"|current resource version: |ResourceVersion in the precondition \()(\d+)(?=\D|$)"
 )
 _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')
@@ -111,7 +112,7 @@ class Memory:
         try:
             token = json.loads(base64.urlsafe_b64decode(found[2] + "=" * (-len(found[2]) % 4)))
             revision = token["rv"] if token["rv"] <= 0 else self._rank(token["rv"])
-            return f"{found[1]}<token {token['v']} <revision {revision}> {token['start']!r} {sorted(token)}>"
+            return f"{found[1]}<token {token['v']} <revision {revision}> {token['start'].rstrip(chr(0))} {len(token['start'])}>"
         except (ValueError, KeyError, TypeError):
             return found[0]
 
