@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver import kinds
 from apiserver.admission.chain import Chain
+from apiserver.audit.log import AuditLog
+from apiserver.audit.policy import PolicyError, load_policy
 from apiserver.config import StartupError
 from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
@@ -108,7 +110,7 @@ def build_app(
     `access` decides who may do what. `tasks` are what else must run meanwhile, `metrics` what else is told under /metrics.
 
     Raises:
-        StartupError: the kinds cannot be served.
+        StartupError: the kinds cannot be served, or there can be no audit log as it is wanted.
     """
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
@@ -135,6 +137,9 @@ def build_app(
     requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS})
     held = ResourceMetrics(tuple(zip(resources, watches, events, strict=True)), capacity=config.cache.history.changes or 0)
     busy = gauges("apiserver_current_inflight_requests", "Requests that are worked on.", "request_kind", in_flight.by_kind)
+    audit_log = _audit_log(config)
+    if audit_log is not None:
+        metrics, tasks = (audit_log.collect, *metrics), (audit_log.run, *tasks)
     paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *metrics))
     stages = Stages(
         authenticators=access.authenticators,
@@ -145,12 +150,27 @@ def build_app(
         deadlines=deadlines,
         respond_error=respond_error,
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
+        audit_log=audit_log,
         metrics=requests,
         refusing=refusing if config.shutdown_send_retry_after else None,
     )
     router = Router(served, paths)
     tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *tasks)
     return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)
+
+
+def _audit_log(config: Config) -> AuditLog | None:
+    given = config.audit
+    if given.policy_file is None or not given.path:
+        if given.path:
+            _log.warning("there is no audit policy (--audit-policy-file): nothing is written to the audit log")
+        return None
+    try:
+        return AuditLog(load_policy(given.policy_file), given)
+    except PolicyError as error:
+        raise StartupError(str(error)) from error
+    except OSError as error:
+        raise StartupError(f"cannot write {given.path}: {error.strerror}") from error
 
 
 def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:

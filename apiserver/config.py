@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from apiserver.audit.log import AuditLogConfig
 from apiserver.filters.limits import InFlightLimits
 from storage.cache import CacheLimits
 
@@ -121,6 +122,7 @@ class Config:
     limits: InFlightLimits = field(default_factory=InFlightLimits)
     cache: CacheLimits = field(default_factory=CacheLimits)
     enable_garbage_collector: bool | None = None
+    audit: AuditLogConfig = field(default_factory=AuditLogConfig)
     """Whether a garbage collector follows the objects, as kube-controller-manager's does behind kube-apiserver. Without one, deletions that
     orphan dependents, or delete them first, would wait for it for ever: then they delete at once. None: unless the server stands alone."""
     store_name: str = "sqlite"

@@ -82,6 +82,25 @@ UNKNOWN_REQUEST = RequestInfo("", "", "")
 """What a call asks for before that has been found out."""
 
 
+ON_PREPARE: web.RequestKey[Callable[[web.StreamResponse], None]] = web.RequestKey("on_prepare", Callable)  # type: ignore[arg-type]
+"""Where a request keeps what is called when its response begins."""
+
+
+@dataclass(slots=True)
+class AuditNotes:
+    """What is noted of a request on its way, when there is an audit log."""
+
+    received: float
+    """When it came, in seconds since the epoch."""
+    decision: Any = None
+    """What the audit policy says about it."""
+    body: bytes = b""
+    """What the client sent, once that has been read."""
+    panic: str = ""
+    """What went wrong in the server itself."""
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Call:
     """One request on its way down the layers."""
@@ -94,6 +113,8 @@ class Call:
     audit_id: str
     """Goes out as the Audit-Id header; the client's own when it sent one."""
     peer: Peer = NO_PEER
+    audit: AuditNotes | None = None
+    """None without an audit log."""
 
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]

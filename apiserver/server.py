@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 
 from apiserver.config import StartupError
 from apiserver.meta.errors import APIError
-from apiserver.request import NO_PEER, Peer
+from apiserver.request import NO_PEER, ON_PREPARE, Peer
 from apiserver.tls import presented_certificates
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ class _Request(web.BaseRequest):
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 
+        if on_prepare := self.get(ON_PREPARE):
+            on_prepare(response)
 
 class _Listener(web.Server):
     """aiohttp's server, with our connections, and a count of the requests that are being answered."""

@@ -11,7 +11,18 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from apiserver.filters import access_log, authentication, authorization, deadline, errors, limits, metrics, request_info, shutting_down
+from apiserver.filters import (
+    access_log,
+    audit,
+    authentication,
+    authorization,
+    deadline,
+    errors,
+    limits,
+    metrics,
+    request_info,
+    shutting_down,
+)
 from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call
 
 if TYPE_CHECKING:
@@ -23,11 +34,13 @@ if TYPE_CHECKING:
 CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
     access_log.make,
     metrics.make,
+    audit.make,
     errors.make,
     request_info.make,
     shutting_down.make,
     deadline.make,
     authentication.make,
+    audit.make_received,
     limits.make,
     authorization.make,
 )

@@ -33,8 +33,10 @@ def make(stages: Stages) -> Filter:
         except ConnectionError:
             # The client has gone; there is nobody to answer.
             raise
-        except Exception:
+        except Exception as error:
             _log.exception("%s %s failed (audit id %s)", call.info.method, call.info.path, call.audit_id)
+            if call.audit is not None:
+                call.audit.panic = type(error).__name__
             failure = errors.internal_error(f"the request failed in the server; its log has the reason under audit id {call.audit_id}")
         if call.http.writer.output_size > 0:
             raise ConnectionAbortedError("the response had begun when the request failed")

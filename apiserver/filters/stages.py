@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from apiserver.audit.log import AuditLog
     from apiserver.auth import Authenticator
     from apiserver.auth.authorization import Authorization
     from apiserver.filters.access_log import AccessLog
@@ -37,6 +38,8 @@ class Stages:
     """Who those are that prove nothing; None: nobody, and they may do nothing but what everybody may."""
     access_log: AccessLog | None = None
     """None: requests are not logged."""
+    audit_log: AuditLog | None = None
+    """None: there is none."""
     metrics: RequestMetrics | None = None
     """None: requests are not counted."""
     refusing: asyncio.Event | None = None
