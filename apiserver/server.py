@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -34,6 +35,10 @@ _log = logging.getLogger(__name__)
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 _CLOSE_SECONDS = 2.0
 _CUT_SECONDS = 0.01
+_ACCEPTED_PER_TURN = 4
+_HANDSHAKES_TOGETHER = 32
+_PATIENCE_SECONDS = 0.01
+_ACCEPT_AGAIN_SECONDS = 0.5
 
 
 class Connection(web.RequestHandler):
@@ -85,6 +90,9 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what the HTTP parser refuses: a Status, then the end of the connection."""
+        if isinstance(exc, ConnectionError):
+            # The client has gone: nobody to answer, and nothing that failed here.
+            raise exc
         if isinstance(exc, LineTooLong) or message == "Too many headers received":
             status, text = 431, "the head of the request is too large"
         else:
@@ -204,6 +212,83 @@ def _notice_dead_peers(listening: socket.socket, seconds: int) -> None:
             listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+class _Acceptor:
+    """Takes connections from a listening socket, and shakes hands with some at a time.
+
+    What the system has ready comes in one turn of the loop otherwise: half a thousand handshakes of a millisecond each, before which nobody
+    else is served. A client that does not go on with its handshake holds others up for a moment only.
+    """
+
+    def __init__(self, listening: socket.socket, connect: Callable[[socket.socket], Awaitable[object]]) -> None:
+        self._listening = listening
+        self._connect = connect
+        self._loop = asyncio.get_running_loop()
+        self._shaking: dict[asyncio.Task[None], socket.socket] = {}
+        self._resumption: asyncio.TimerHandle | None = None
+        self._loop.add_reader(listening, self._accept)
+
+    @property
+    def handshakes(self) -> int:
+        """How many are going on."""
+        return len(self._shaking)
+
+    def _accept(self) -> None:
+        """Take what is there, up to a share of this turn. In one step, so that no connection is ever taken by nobody."""
+        for _ in range(_ACCEPTED_PER_TURN):
+            try:
+                accepted, _address = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                _log.warning("cannot accept connections: %s", error)
+                self._pause(_ACCEPT_AGAIN_SECONDS)
+                return
+            accepted.setblocking(False)
+            task = self._loop.create_task(self._shake(accepted), name="handshake")
+            self._shaking[task] = accepted
+            task.add_done_callback(self._done)
+        if len(self._shaking) >= _HANDSHAKES_TOGETHER:
+            # When clients take their time, the next ones come in all the same, some hundreds in a second.
+            self._pause(_PATIENCE_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listening)
+        self._resumption = self._loop.call_later(seconds, self._resume)
+
+    def _resume(self) -> None:
+        if self._resumption is not None:
+            self._resumption.cancel()
+            self._resumption = None
+            self._loop.add_reader(self._listening, self._accept)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._shaking[task]
+        if len(self._shaking) < _HANDSHAKES_TOGETHER:
+            self._resume()
+
+    def stop(self) -> None:
+        """Accept no more. Handshakes that have begun go on. May be called twice."""
+        self._loop.remove_reader(self._listening)
+        if self._resumption is not None:
+            self._resumption.cancel()
+            self._resumption = None
+
+    async def _shake(self, accepted: socket.socket) -> None:
+        try:
+            await self._connect(accepted)
+        except OSError as error:  # of TLS too
+            _log.debug("a handshake failed: %s", error)
+
+    async def close(self) -> None:
+        """Break off the handshakes that go on."""
+        for accepted in self._shaking.values():
+            # As if the client had: what has been built around the connection is torn down by its owners.
+            with suppress(OSError):
+                accepted.shutdown(socket.SHUT_RDWR)
+        if self._shaking:
+            await asyncio.wait(self._shaking)
+
+
 class Server:
     """Accepts connections from `start` to `stop`."""
 
@@ -211,7 +296,7 @@ class Server:
         self._config = config
         self._tls = tls
         self._socket: socket.socket | None = None
-        self._server: asyncio.Server | None = None
+        self._acceptor: _Acceptor | None = None
         self._listener: _Listener | None = None
 
     def bind(self) -> int:
@@ -242,14 +327,31 @@ class Server:
         """Accept connections on the address that `bind` took; `entry` answers each request of a peer."""
         assert self._socket is not None
         self._listener = _Listener(entry, self._config)
-        self._server = await asyncio.get_running_loop().create_server(
+        self._socket.setblocking(False)
+        self._socket.listen(self._config.backlog)
+        self._acceptor = _Acceptor(self._socket, self._connect)
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        assert self._listener is not None
+        await asyncio.get_running_loop().connect_accepted_socket(
             self._listener,
-            sock=self._socket,
+            accepted,
             ssl=self._tls,
-            backlog=self._config.backlog,
             ssl_handshake_timeout=self._config.handshake_seconds,
             ssl_shutdown_timeout=_CLOSE_SECONDS,
         )
+
+    @property
+    def handshakes(self) -> int:
+        """How many connections have been accepted and cannot be used yet."""
+        return self._acceptor.handshakes if self._acceptor is not None else 0
+
+    def _accept_no_more(self) -> None:
+        assert self._acceptor is not None
+        assert self._socket is not None
+        if self._socket.fileno() >= 0:
+            self._acceptor.stop()
+            self._socket.close()
 
     async def stop(self, *, timeout_seconds: float, accept_until_quiet: bool = False) -> None:
         """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.
@@ -257,10 +359,10 @@ class Server:
         With `accept_until_quiet` connections are accepted for as long as that takes; each serves one request, or none.
         Cancelling it cuts everything off at once.
         """
-        assert self._server is not None
+        assert self._acceptor is not None
         assert self._listener is not None
         if not accept_until_quiet:
-            self._server.close()
+            self._accept_no_more()
         self._listener.drain()
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -268,6 +370,7 @@ class Server:
         except TimeoutError:
             _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
         finally:
-            self._server.close()
+            self._accept_no_more()
+            await self._acceptor.close()
             self._listener.pre_shutdown()
             await self._listener.shutdown(_CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS)

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -17,7 +18,7 @@ from aiohttp import web
 from apiserver import certificates, tls
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
 from apiserver.config import ListenConfig, StartupError
-from apiserver.request import Call
+from apiserver.request import Call, Peer
 from apiserver.server import Server
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
@@ -215,6 +216,52 @@ async def test_t071_a_peer_that_is_gone_without_a_word_is_noticed_within_5_minut
     assert options["SO_KEEPALIVE"] == 1
     assert options["TCP_KEEPIDLE"] + options["TCP_KEEPINTVL"] * options["TCP_KEEPCNT"] <= 240
     assert 0 < options["TCP_USER_TIMEOUT"] <= 240_000
+
+
+async def test_many_who_come_together_are_let_in_a_few_at_a_time(pki: Certificates) -> None:
+    """Others have their turn in between: a handshake takes a millisecond, and all that wait are ready at once."""
+    server = Server(
+        ListenConfig(secure_port=0), tls.make_context(pki.serving.certificate_file, pki.serving.key_file, client_authority_files=[])
+    )
+    port = server.bind()
+
+    async def nothing(_http: web.BaseRequest, _peer: Peer) -> web.Response:
+        return web.Response()
+
+    await server.start(nothing)
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]  # in the system's queue
+    turns: list[int] = []
+    async with asyncio.timeout(10):
+        while server.handshakes < 50:
+            turns.append(server.handshakes)
+            await asyncio.sleep(0)
+    assert max(after - before for before, after in pairwise([*turns, 50])) <= 4
+    await server.stop(timeout_seconds=1)
+    assert server.handshakes == 0
+    for client in clients:
+        client.close()
+
+
+async def test_a_client_that_never_shakes_hands_holds_up_nobody(listener: Listening) -> None:
+    silent = [socket.create_connection(("127.0.0.1", listener.port)) for _ in range(50)]
+    async with asyncio.timeout(10), listener.client(listener.pki.admin) as client, client.get("/x") as response:
+        assert response.status == 200
+    for one in silent:
+        one.close()
+
+
+async def test_a_client_that_has_gone_is_no_failure(pki: Certificates, caplog: pytest.LogCaptureFixture) -> None:
+    async def begin(call: Call) -> web.StreamResponse:
+        assert call.http.transport is not None
+        call.http.transport.abort()
+        response = web.StreamResponse()
+        await response.prepare(call.http)
+        return response
+
+    async with shell(pki, begin) as listener, listener.client(pki.admin) as client:
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await client.post("/x")
+    assert caplog.records == []
 
 
 async def test_a_taken_port_is_told_in_one_line(listener: Listening) -> None:
