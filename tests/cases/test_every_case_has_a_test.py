@@ -50,6 +50,7 @@ CASES = {
     "T064": "field selectors",
     "T065": "a namespace whose name begins like another",
     "T066": "clients that want metadata only",
+    "T067": "a watch over WebSocket",
     "T069": "small events are sent at once",
     "T071": "when a watch ends",
     "T072": "finalizers",
