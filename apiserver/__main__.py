@@ -12,6 +12,7 @@ import click
 
 from apiserver.auth_flags import auth_options
 from apiserver.flags import DURATION, FILE, OneLine, StoreFlags, run, store_options
+from apiserver.log_format import JSONFormatter, LineFormatter
 from apiserver.store_commands import store
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _OWN_KINDS = ("apiserver.kinds",)
 _DISTRIBUTION = "clrk-apiserver"
+_COUNT = click.IntRange(0)
 
 _KINDS = click.option(
     "--kinds",
@@ -73,7 +75,15 @@ def main() -> None:
     is_flag=True,
     help="While running requests finish, answer new ones with 429 and Retry-After instead of refusing connections.",
 )
+@click.option("--audit-policy-file", type=FILE, help="What the audit log holds: a Policy of audit.k8s.io/v1.")
+@click.option("--audit-log-path", default="", metavar="FILE", help="Write the audit log there; - is standard output.")
+@click.option("--audit-log-maxsize", type=_COUNT, default=0, metavar="MEGABYTES", help="Put the file aside at this size; 0: never.")
+@click.option("--audit-log-maxbackup", type=_COUNT, default=0, help="How many files that were put aside are kept; 0: all.")
+@click.option("--audit-log-maxage", type=_COUNT, default=0, metavar="DAYS", help="For how long they are kept; 0: for ever.")
 @click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
+@click.option(
+    "--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="json: one line of JSON each."
+)
 @click.option("-v", "--verbose", count=True, help="Log more; twice: everything.")
 def serve(
     flags: StoreFlags,
@@ -89,14 +99,21 @@ def serve(
     min_request_timeout: int,
     shutdown_delay_duration: float,
     shutdown_send_retry_after: bool,
+    audit_policy_file: Path | None,
+    audit_log_path: str,
+    audit_log_maxsize: int,
+    audit_log_maxbackup: int,
+    audit_log_maxage: int,
     access_log: Literal["json", "plain"] | None,
+    logging_format: Literal["text", "json"],
     verbose: int,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The second signal does not wait for running requests."""
+    from apiserver.audit.log import AuditLogConfig
     from apiserver.config import Config, ListenConfig, StartupError, TLSConfig
     from apiserver.serve import serve as serve_until_stopped
 
-    _log_to_stderr(verbose)
+    _log_to_stderr(verbose, logging_format)
     location = flags.location()
     try:
         config = Config(
@@ -112,6 +129,13 @@ def serve(
             shutdown_delay_seconds=shutdown_delay_duration,
             shutdown_timeout_seconds=request_timeout,
             shutdown_send_retry_after=shutdown_send_retry_after,
+            audit=AuditLogConfig(
+                policy_file=audit_policy_file,
+                path=audit_log_path,
+                maxsize_megabytes=audit_log_maxsize,
+                maxbackup=audit_log_maxbackup,
+                maxage_days=audit_log_maxage,
+            ),
             access_log=access_log or "",
         )
         run(serve_until_stopped(config, location, ready=_say_ready))
@@ -129,9 +153,11 @@ def _importable(kinds: tuple[str, ...]) -> tuple[str, ...]:
     return kinds
 
 
-def _log_to_stderr(verbose: int) -> None:
+def _log_to_stderr(verbose: int, form: Literal["text", "json"]) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(JSONFormatter() if form == "json" else LineFormatter())
+    logging.basicConfig(level=level, handlers=[handler])
     access = logging.StreamHandler()
     access.setFormatter(logging.Formatter("%(message)s"))
     logger = logging.getLogger("apiserver.access")
@@ -158,6 +184,66 @@ def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
         return
     documents = v3.documents(resources, **described)
     click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
+
+
+@main.command()
+@_KINDS
+@click.option("--format", "form", type=click.Choice(["v2", "v3"]), default="v2", show_default=True, help="OpenAPI 2.0, or 3.0 by path.")
+def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
+    """Print the OpenAPI document of the kinds, without a server."""
+    from apiserver.kinds import KindError, load
+    from openapi import v2, v3
+
+    try:
+        resources = [kind.published for kind in load(*_importable(kinds))]
+    except KindError as error:
+        raise OneLine(str(error)) from error
+    described = {"title": _DISTRIBUTION, "version": version(_DISTRIBUTION)}
+    if form == "v2":
+        click.echo(v2.document(resources, **described).content)
+        return
+    documents = v3.documents(resources, **described)
+    click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
+
+
+@main.command()
+@click.option("--data-dir", type=FOLDER, default=Path(".clrk"), show_default=True, help="Where the server has made its authority.")
+@click.option("--ca-file", type=FILE, help="Authorities that may have signed the serving certificate, when it was brought along.")
+@click.option("--without-ca", is_flag=True, help="Leave the authorities of the APIServices to be filled in, as cert-manager does.")
+@click.option("--namespace", default="clrk-system", show_default=True, help="Where the Service and the ServiceAccount are.")
+@click.option("--external-name", default="", metavar="HOST", help="The server runs outside of the cluster, on this host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the Service. Default: 443; with --external-name 6443.")
+@click.option("--user", default="", help="The user as whom the server asks kube-apiserver. Default: its ServiceAccount.")
+@_KINDS
+def manifests(
+    data_dir: Path,
+    ca_file: Path | None,
+    without_ca: bool,
+    namespace: str,
+    external_name: str,
+    port: int | None,
+    user: str,
+    kinds: tuple[str, ...],
+) -> None:
+    """Print what a cluster needs to find this server, for `kubectl apply --server-side -f -`.
+
+    That is: a Service, an APIService for each group version, what the server may ask, and what users may do by the roles view, edit, admin.
+    """
+    from apiserver.kinds import KindError, load
+    from apiserver.manifests import Registration
+    from apiserver.manifests import manifests as manifests_of
+
+    authority_file = ca_file or data_dir / "pki" / "ca.crt"
+    try:
+        ca_bundle = b"" if without_ca else authority_file.read_bytes()
+        served = load(*_importable(kinds))
+    except OSError as error:
+        raise OneLine(f"cannot read {authority_file}: {error.strerror}; a server makes it when it starts, or see --ca-file") from error
+    except KindError as error:
+        raise OneLine(str(error)) from error
+    port = port or (6443 if external_name else 443)
+    registration = Registration(namespace=namespace, external_name=external_name, port=port, user=user, ca_bundle=ca_bundle)
+    click.echo(manifests_of(served, registration), nl=False)
 
 
 main.add_command(store)

@@ -119,10 +119,10 @@ class Config:
     auth: AuthConfig = field(default_factory=AuthConfig)
     kinds: tuple[str, ...] = DEFAULT_KINDS
     """Packages (or modules) whose Resource classes are served."""
+    audit: AuditLogConfig = field(default_factory=AuditLogConfig)
     limits: InFlightLimits = field(default_factory=InFlightLimits)
     cache: CacheLimits = field(default_factory=CacheLimits)
     enable_garbage_collector: bool | None = None
-    audit: AuditLogConfig = field(default_factory=AuditLogConfig)
     """Whether a garbage collector follows the objects, as kube-controller-manager's does behind kube-apiserver. Without one, deletions that
     orphan dependents, or delete them first, would wait for it for ever: then they delete at once. None: unless the server stands alone."""
     store_name: str = "sqlite"

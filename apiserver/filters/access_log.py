@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from apiserver.filters.stages import Stages
     from apiserver.request import Call, Filter, Handler
 
+_CHARACTERS = 4096
+"""How much is logged of what a client may make as long as it likes."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessLog:
@@ -47,15 +50,19 @@ def make(stages: Stages) -> Filter | None:
 def _facts(call: Call, response: web.StreamResponse, seconds: float) -> dict[str, str | int | float]:
     return {
         "method": call.info.method,
-        "uri": call.http.raw_path if call.http.raw_path.isascii() else ascii(call.http.raw_path),
+        "uri": _cut(call.http.raw_path if call.http.raw_path.isascii() else ascii(call.http.raw_path)),
         "verb": call.info.verb,
         "code": response.status,
         "seconds": round(seconds, 6),
-        "user": call.user.name,
+        "user": _cut(call.user.name),
         "client": call.peer.address,
-        "userAgent": call.http.headers.get("User-Agent", ""),
+        "userAgent": _cut(call.http.headers.get("User-Agent", "")),
         "auditId": call.audit_id,
     }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}...TRUNCATED"
 
 
 def _json(call: Call, response: web.StreamResponse, seconds: float) -> str:

@@ -105,6 +105,21 @@ async def test_a_second_signal_does_not_wait(tmp_path: Path, start: Start) -> No
     assert server.returncode == 0
 
 
+async def test_the_audit_log_goes_to_standard_output_and_the_log_is_json(tmp_path: Path, start: Start) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, resource: x, rules: [{level: Metadata, omitStages: [RequestReceived]}]}")
+    flags = ("--audit-policy-file", policy, "--audit-log-path", "-", "--logging-format", "json")
+    server = await start(*serving(tmp_path / "data"), *flags)
+    await ready_line(server)
+    async with admin(tmp_path / "data") as client, client.get(POOLS, headers={"Audit-ID": "mine"}) as response:
+        assert response.status == 200
+    server.send_signal(signal.SIGTERM)
+    out, err = await server.communicate()
+    assert [json.loads(line)["auditID"] for line in out.splitlines()] == ["mine"]
+    assert [json.loads(line)["msg"] for line in err.splitlines()] == [f'{policy}: unknown field "resource" is ignored']
+    assert server.returncode == 0
+
+
 async def test_kinds_of_a_package_outside_of_the_repository_are_served(
     tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
