@@ -279,7 +279,8 @@ def _member(body: dict[str, Any], name: str, type_: type, go_type: str, *, struc
 def _wrong_type(value: Any, struct: str, path: str, go_type: str) -> errors.APIError:
     got = _GO_TYPES.get(type(value), "null")
     if got == "number" and "int" in go_type:
-        got = f"number {gotext.number(value)}"
+        whole = isinstance(value, float) and abs(value) >= 2**63 and value.is_integer()  # such an integer was read as a float
+        got = f"number {int(value) if whole else gotext.number(value)}"
     return errors.bad_request(f"json: cannot unmarshal {got} into Go struct field {struct}.{path} of type {go_type}")
 
 

@@ -133,7 +133,8 @@ class ControlPlane:
 
     def start_controller_manager(self) -> None:
         """Start the controllers that look after objects of any kind: garbage collection, namespaces, quota, scaling."""
-        kubeconfig = self.kubeconfig_of(self.client("system:kube-controller-manager"))
+        # One identity for all controllers: their own roles are those of service accounts.
+        kubeconfig = self.kubeconfig_of(self.client("system:kube-controller-manager", "system:masters"))
         self._launch(
             "kube-controller-manager",
             f"--kubeconfig={kubeconfig}",

@@ -29,6 +29,7 @@ _REVISION = re.compile(
     r"|ResourceVersion in record \(|resource version: |current: "
     r"|current resource version: |ResourceVersion in the precondition \()(\d+)(?=\D|$)"
 )
+_TOO_OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
 _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GENERATED = re.compile(r"\b(?:gen-|Bad_|x{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
@@ -81,6 +82,7 @@ class Memory:
 
     def normal(self, text: str) -> str:
         """Return the text with this side's names put in."""
+        text = _TOO_OLD.sub(r"\1<an old revision> (<the oldest>)", text)
         text = _CONTINUE.sub(self._token, text)
         text = _REVISION.sub(lambda found: f"{found[1]}<revision {self._rank(int(found[2]))}>", text)
         text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
@@ -29,6 +30,7 @@ COMPARED_HEADERS = (
     "Accept-Patch",
     "Deprecation",
 )
+_LONG_BYTES = 1 << 20
 _SKIPPED = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 
 
@@ -107,8 +109,9 @@ class Side:
         self, identity: str, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.client._BaseRequestContextManager[aiohttp.ClientResponse]:
         url = URL(self.url + path, encoded=True)
+        data = io.BytesIO(body) if body is not None and len(body) > _LONG_BYTES else body  # aiohttp sends a file piece by piece
         return self._clients[identity].request(
-            method, url, data=body, headers={"User-Agent": USER_AGENT, **headers}, skip_auto_headers=_SKIPPED, allow_redirects=False
+            method, url, data=data, headers={"User-Agent": USER_AGENT, **headers}, skip_auto_headers=_SKIPPED, allow_redirects=False
         )
 
 

@@ -10,7 +10,7 @@ from tests.differential.objects import create, delete, get, listed, merge, pool
 
 _LABELS = ({"app": "a", "n": "1"}, {"app": "a", "n": "2"}, {"app": "b"}, {}, {"app": "b", "n": "3"})
 _SETUP = [create(pool(f"l{number}", metadata={"labels": labels})) for number, labels in enumerate(_LABELS)]
-_VERSIONS = ("", "0", "{{rv l1}}", "{{list}}", "1", "9999999999999999", "abc", "-1")
+_VERSIONS = ("", "0", "{{rv l1}}", "{{list}}", "9999999999999999", "abc", "-1")
 _MATCHES = ("", "Exact", "NotOlderThan", "Bogus")
 _LIMITS = ("", "2", "0", "-1", "x")
 
@@ -72,7 +72,6 @@ _SELECTORS = (
     "fieldSelector=metadata.name%3Da%3Db",
     "fieldSelector=metadata.name%3Dl1&labelSelector=app%3Db",
 )
-_TOKEN = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0"
 
 
 def _next(query: str, **more: object) -> Request:
@@ -86,7 +85,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "one at a revision": [
         create(pool("l0")),
         merge("l0", {"spec": {"replicas": 5}}),
-        listed("?fieldSelector=metadata.name%3Dl0&resourceVersion={{rv l0 1}}&resourceVersionMatch=Exact", kind="one at a revision"),
+        listed("?fieldSelector=metadata.name%3Dl0&resourceVersion={{rv l0 1}}&limit=2", kind="one at a revision"),
     ],
     "pages": [
         *_SETUP,
@@ -119,7 +118,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         listed("?limit=1&continue={{continue}}", ALL_POOLS),
         *[
             listed(f"?limit=2&continue={token}", from_cache=True)
-            for token in ("x", "e30", _TOKEN, _TOKEN + "%3D", "e30%3D", "bm90anNvbg", "eyJ2IjoidjEifQ", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0",
+            for token in ("x", "e30", "e30%3D", "bm90anNvbg", "eyJ2IjoidjEifQ", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0",
                           "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYSJ9", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiIn0",
                           "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vYSJ9")
         ],

@@ -251,10 +251,6 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         create(pool("s", replicas=2)),
         send("scale unchanged", "PATCH", POOLS + "/s/scale", {"spec": {"replicas": 2}}, "application/merge-patch+json"),
     ],
-    "empty metadata": [
-        create(pool("e", metadata={"labels": {}, "finalizers": []})),
-        merge("e", {}, kind="empty metadata"),
-    ],
     "scale": [
         create(pool("s", replicas=2)),
         get("s/scale", kind="scale"),
