@@ -186,66 +186,6 @@ def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
     click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
 
 
-@main.command()
-@_KINDS
-@click.option("--format", "form", type=click.Choice(["v2", "v3"]), default="v2", show_default=True, help="OpenAPI 2.0, or 3.0 by path.")
-def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
-    """Print the OpenAPI document of the kinds, without a server."""
-    from apiserver.kinds import KindError, load
-    from openapi import v2, v3
-
-    try:
-        resources = [kind.published for kind in load(*_importable(kinds))]
-    except KindError as error:
-        raise OneLine(str(error)) from error
-    described = {"title": _DISTRIBUTION, "version": version(_DISTRIBUTION)}
-    if form == "v2":
-        click.echo(v2.document(resources, **described).content)
-        return
-    documents = v3.documents(resources, **described)
-    click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
-
-
-@main.command()
-@click.option("--data-dir", type=FOLDER, default=Path(".clrk"), show_default=True, help="Where the server has made its authority.")
-@click.option("--ca-file", type=FILE, help="Authorities that may have signed the serving certificate, when it was brought along.")
-@click.option("--without-ca", is_flag=True, help="Leave the authorities of the APIServices to be filled in, as cert-manager does.")
-@click.option("--namespace", default="clrk-system", show_default=True, help="Where the Service and the ServiceAccount are.")
-@click.option("--external-name", default="", metavar="HOST", help="The server runs outside of the cluster, on this host.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port of the Service. Default: 443; with --external-name 6443.")
-@click.option("--user", default="", help="The user as whom the server asks kube-apiserver. Default: its ServiceAccount.")
-@_KINDS
-def manifests(
-    data_dir: Path,
-    ca_file: Path | None,
-    without_ca: bool,
-    namespace: str,
-    external_name: str,
-    port: int | None,
-    user: str,
-    kinds: tuple[str, ...],
-) -> None:
-    """Print what a cluster needs to find this server, for `kubectl apply --server-side -f -`.
-
-    That is: a Service, an APIService for each group version, what the server may ask, and what users may do by the roles view, edit, admin.
-    """
-    from apiserver.kinds import KindError, load
-    from apiserver.manifests import Registration
-    from apiserver.manifests import manifests as manifests_of
-
-    authority_file = ca_file or data_dir / "pki" / "ca.crt"
-    try:
-        ca_bundle = b"" if without_ca else authority_file.read_bytes()
-        served = load(*_importable(kinds))
-    except OSError as error:
-        raise OneLine(f"cannot read {authority_file}: {error.strerror}; a server makes it when it starts, or see --ca-file") from error
-    except KindError as error:
-        raise OneLine(str(error)) from error
-    port = port or (6443 if external_name else 443)
-    registration = Registration(namespace=namespace, external_name=external_name, port=port, user=user, ca_bundle=ca_bundle)
-    click.echo(manifests_of(served, registration), nl=False)
-
-
 main.add_command(store)
 
 
