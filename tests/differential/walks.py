@@ -76,14 +76,14 @@ class _Walk:
         return self.chance.random() < probability
 
     def name(self) -> str:
-        return self.one(*self.made) if self.made and self.often(0.9) else self.one(*_NAMES, "missing")
+        return str(self.one(*self.made) if self.made and self.often(0.9) else self.one(*_NAMES, "missing"))
 
     def labels(self) -> dict[str, Any]:
         return {key: self.one("1", "2", "") for key in self.chance.sample(("app", "tier", "example.dev/x"), self.one(1, 2))}
 
     def env(self) -> list[dict[str, Any]]:
         names = self.chance.sample(("A", "B", "C", "D"), self.one(0, 1, 2, 3))
-        values = ({"value": "1"}, {"value": "2"}, {}, {"valueFrom": {"fieldRef": {"fieldPath": "x"}}})
+        values: tuple[dict[str, Any], ...] = ({"value": "1"}, {"value": "2"}, {}, {"valueFrom": {"fieldRef": {"fieldPath": "x"}}})
         return [{"name": name} | self.one(*values) for name in names]
 
     def template(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import product
 from tests.differential.exchange import ALL_POOLS, POOLS, Request, Step, send
 from tests.differential.objects import create, delete, get, listed, merge, pool
 
-_LABELS = ({"app": "a", "n": "1"}, {"app": "a", "n": "2"}, {"app": "b"}, {}, {"app": "b", "n": "3"})
+_LABELS: tuple[dict[str, str], ...] = ({"app": "a", "n": "1"}, {"app": "a", "n": "2"}, {"app": "b"}, {}, {"app": "b", "n": "3"})
 _SETUP = [create(pool(f"l{number}", metadata={"labels": labels})) for number, labels in enumerate(_LABELS)]
 _VERSIONS = ("", "0", "{{rv l1}}", "{{list}}", "9999999999999999", "abc", "-1")
 _MATCHES = ("", "Exact", "NotOlderThan", "Bogus")
