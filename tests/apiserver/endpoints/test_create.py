@@ -196,3 +196,27 @@ async def test_a_dry_run_stores_nothing(client: aiohttp.ClientSession) -> None:
     async with client.post(f"{GADGETS}?dryRun=true", json=gadget()) as response:
         status = await assert_status(response, 422, "Invalid")
     assert 'dryRun: Unsupported value: ["true"]: supported values: "All"' in status["message"]
+
+
+async def test_a_media_type_with_a_broken_parameter_is_none(client: aiohttp.ClientSession) -> None:
+    async with client.post(GADGETS, data=b"{}", headers={"Content-Type": "application/json;a"}) as response:
+        await assert_status(response, 415, "UnsupportedMediaType")
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "told"),
+    [
+        ("{}", "", "the object provided is unrecognized (must be of type Gadget): Object 'Kind' is missing in '{}' ({})"),
+        ("{}", "?fieldValidation=Ignore", "Gadget in version \"v1\" cannot be handled as a Gadget: Object 'Kind' is missing in '{}'"),
+        (
+            '{"apiVersion":null,"kind":"Gadget"}',
+            "",
+            'Gadget in version "" cannot be handled as a Gadget: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
+        ),
+    ],
+    ids=["no kind", "no kind, and leniently", "no version"],
+)
+async def test_what_does_not_say_what_it_is_is_refused(client: aiohttp.ClientSession, body: str, query: str, told: str) -> None:
+    async with client.post(GADGETS + query, data=body, headers=JSON) as response:
+        status = await assert_status(response, 400, "BadRequest")
+    assert status["message"] == told

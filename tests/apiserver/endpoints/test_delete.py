@@ -174,3 +174,19 @@ async def test_objects_of_all_namespaces_cannot_be_deleted_at_once(client: aioht
     async with client.delete("/apis/example.dev/v1/gadgets") as response:
         await assert_status(response, 404, "NotFound")
     assert await names(client) == ["x"]
+
+
+async def test_what_can_be_read_is_not_deleted_unsafely(client: aiohttp.ClientSession) -> None:
+    await created(client)
+    async with client.delete(X, json={"ignoreStoreReadErrorWithClusterBreakingPotential": True}) as response:
+        status = await assert_status(response, 409, "Conflict")
+    assert status["message"].endswith("unsafe deletion is not allowed because the object is decodable from storage")
+    async with client.get(X) as response:
+        assert response.status == 200
+
+
+@pytest.mark.parametrize(("number", "told"), [("1.5", "1.5"), ("9223372036854775808", "9223372036854775808")], ids=["fraction", "large"])
+async def test_a_number_that_is_no_grace_period_is_repeated(client: aiohttp.ClientSession, number: str, told: str) -> None:
+    async with client.delete(X, data=f'{{"gracePeriodSeconds":{number}}}', headers={"Content-Type": "application/json"}) as response:
+        status = await assert_status(response, 400, "BadRequest")
+    assert status["message"].startswith(f"json: cannot unmarshal number {told} into Go struct field")

@@ -111,3 +111,9 @@ async def test_every_verb_that_is_listed_works_and_no_other(client: aiohttp.Clie
             await assert_status(response, 405, "MethodNotAllowed")
     async with client.post("/apis", json={}) as response:
         await assert_status(response, 405, "MethodNotAllowed")
+
+
+async def test_the_document_of_a_group_version_is_given_as_yaml(client: aiohttp.ClientSession) -> None:
+    async with client.get("/apis/example.dev/v1", headers={"Accept": "application/yaml"}) as response:
+        assert response.status == 200
+        assert "  verbs:\n  - delete\n" in await response.text()
