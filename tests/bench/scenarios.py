@@ -138,7 +138,8 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
     everybody = frozenset(("crd", "sample", "etcd"))
     count = f"{sizes.stock:,}"
     clients = sizes.clients[2]
-    not_yet = "not measured yet: it needs front-proxy authentication, which this server does not have yet"
+    ours = frozenset(("sqlite", "etcd"))
+    not_yet = "not measured yet: nothing here registers an APIService for it"
     return (
         row("create-etcd", "create, 32 clients, etcd", _create, "≥ 2,000/s, ≤ 450 µs", 450, servers=everybody, probe=False),
         row(
@@ -171,8 +172,10 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
         ),
         row("memory", f"memory with {count} objects, under this load", _memory, "≤ 200 MB", probe=False),
         row("start", f"start until /readyz, {count} objects", _start, "≤ 1 s", probe=False),
-        row("aggregated-16", "GET through kube-apiserver, 16 in flight", _get(16), "≥ 2,300/s, ≤ 200 µs", 200, missing=not_yet),
-        row("aggregated-64", "the same, 64 in flight", _get(64), "≥ 1,700/s, ≤ 300 µs", 300, missing=not_yet),
+        row(
+            "aggregated-16", "GET through kube-apiserver, 16 in flight", _get(16), "≥ 2,300/s, ≤ 200 µs", 200, servers=ours, missing=not_yet
+        ),
+        row("aggregated-64", "the same, 64 in flight", _get(64), "≥ 1,700/s, ≤ 300 µs", 300, servers=ours, missing=not_yet),
     )
 
 
@@ -361,6 +364,7 @@ def _memory(work: Work) -> Figures:
 def _start(work: Work) -> Figures:
     work.server.stop()
     seconds = work.server.start()
+    cpu_us = work.server.cpu_seconds() * 1e6
     # kube-apiserver is ready before the caches of custom resources are: it answers 429 for a moment. The next scenario should not see that.
     work.server.wait_served(work.stock.namespace)
-    return Figures(seconds=seconds, operations=1)
+    return Figures(seconds=seconds, cpu_us=cpu_us, operations=1)

@@ -8,6 +8,7 @@ scenario is done by one after the other within seconds, on a machine in the same
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import ssl
@@ -152,6 +153,12 @@ class Server:
         found = re.search(r"VmHWM:\s+(\d+)" if peak else r"VmRSS:\s+(\d+)", status)
         assert found is not None
         return int(found[1]) * 1024 / 1e6
+
+    def cpu_seconds(self) -> float:
+        """The CPU time that it has taken so far."""
+        _, _, rest = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")
+        user, system = rest.split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def sockets(self) -> int:
         """How many sockets it has open."""

@@ -31,7 +31,6 @@ def check(figures: Figures) -> None:
     assert figures.missing or (figures.operations and any(given))
 
 
-@pytest.mark.slow
 def test_every_scenario_gives_figures_and_no_operation_fails(tmp_path: Path) -> None:
     wanted = [one for one in ALL if "sqlite" in one.servers]
     measured = measure(tmp_path, ("sqlite",), wanted)
