@@ -39,7 +39,7 @@ class _Duration(click.ParamType[float]):
 
 DURATION = _Duration()
 FILE = click.Path(path_type=Path, dir_okay=False)
-_FOLDER = click.Path(path_type=Path, file_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class OneLine(click.ClickException):
@@ -117,7 +117,7 @@ def _option(flag: str, **settings: Any) -> Callable[[Callable[..., Any]], Callab
 
 
 _OPTIONS = (
-    _option("--data-dir", type=_FOLDER, default=Path(".clrk"), show_default=True, help="Folder of the embedded store and the kubeconfig."),
+    _option("--data-dir", type=FOLDER, default=Path(".clrk"), show_default=True, help="Folder of the embedded store and the kubeconfig."),
     _option("--etcd-servers", default="", metavar="URL,…", help="Use this etcd instead of the embedded store."),
     _option("--etcd-cafile", type=FILE, help="Authorities that may have signed etcd's certificates."),
     _option("--etcd-certfile", type=FILE, help="Client certificate for etcd."),

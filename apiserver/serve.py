@@ -137,7 +137,7 @@ def _own_certificates(config: Config) -> Certificates:
     directory = config.data_dir / "pki"
     try:
         config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return prepare_certificates(directory, _serving_names(config.listen.bind_address))
+        return prepare_certificates(directory, _serving_names(config))
     except OSError as error:
         raise StartupError(f"cannot write to {directory}: {error.strerror}") from error
 
@@ -165,7 +165,7 @@ def _serving_certificate(config: Config, address: str, own: Certificates, tls: L
     given = config.tls
 
     def renew() -> None:
-        leaves = renew_leaves(config.data_dir / "pki", own.authority, _serving_names(config.listen.bind_address))
+        leaves = renew_leaves(config.data_dir / "pki", own.authority, _serving_names(config))
         if leaves.admin.certificate != own.admin.certificate:
             _write_kubeconfig(config, address, leaves)
 
@@ -186,8 +186,9 @@ def _write_kubeconfig(config: Config, address: str, own: Certificates) -> Path:
     return path
 
 
-def _serving_names(bind_address: str) -> list[str]:
-    names = ["localhost", "127.0.0.1", "::1", socket.gethostname().lower()]
+def _serving_names(config: Config) -> list[str]:
+    bind_address = config.listen.bind_address
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname().lower(), *config.tls.names]
     if bind_address not in _ANY_ADDRESS:
         names.append(bind_address)
     return list(dict.fromkeys(names))

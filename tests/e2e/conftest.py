@@ -1,4 +1,4 @@
-"""One control plane for all tests here."""
+"""The control planes of the tests here: one without controllers, and one in which our server is installed as it is elsewhere."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from apiserver.config import AuthConfig
 from tests import tools
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import Aggregated, control_plane, registered, serving
+from tests.e2e.installed import Cluster, installed
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
@@ -40,3 +41,10 @@ async def server(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     )
     async with serving(plane, tmp_path_factory.mktemp("aggregated"), auth) as server, registered(server):
         yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with controllers in which our server is installed: each test has a namespace of its own."""
+    with installed(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
