@@ -37,6 +37,7 @@ from apiserver.metrics.store import MeasuredStore
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.table import TableConvertor
 from apiserver.registry.watching import Watches
+from apiserver.tracing import Tracer, TracingError
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -137,9 +138,11 @@ def build_app(
     requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS})
     held = ResourceMetrics(tuple(zip(resources, watches, events, strict=True)), capacity=config.cache.history.changes or 0)
     busy = gauges("apiserver_current_inflight_requests", "Requests that are worked on.", "request_kind", in_flight.by_kind)
-    audit_log = _audit_log(config)
+    audit_log, tracer = _audit_log(config), _tracer(config)
     if audit_log is not None:
         metrics, tasks = (audit_log.collect, *metrics), (audit_log.run, *tasks)
+    if tracer is not None:
+        tasks = (tracer.run, *tasks)
     paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *metrics))
     stages = Stages(
         authenticators=access.authenticators,
@@ -151,6 +154,7 @@ def build_app(
         respond_error=respond_error,
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
         audit_log=audit_log,
+        tracer=tracer,
         metrics=requests,
         refusing=refusing if config.shutdown_send_retry_after else None,
     )
@@ -171,6 +175,13 @@ def _audit_log(config: Config) -> AuditLog | None:
         raise StartupError(str(error)) from error
     except OSError as error:
         raise StartupError(f"cannot write {given.path}: {error.strerror}") from error
+
+
+def _tracer(config: Config) -> Tracer | None:
+    try:
+        return Tracer.open(config.tracing_file) if config.tracing_file is not None else None
+    except TracingError as error:
+        raise StartupError(str(error)) from error
 
 
 def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:

@@ -54,9 +54,6 @@ class TLSConfig:
     """PEM of its key, without a passphrase. Goes with `cert_file`."""
     client_ca_file: Path | None = None
     """PEM of authorities whose client certificates are accepted beside the server's own. None: no others."""
-    names: tuple[str, ...] = ()
-    """Names (or addresses) that the certificate made by the server carries beside those of this machine: that of its Service, to which
-    kube-apiserver holds it."""
 
     def __post_init__(self) -> None:
         if (self.cert_file is None) != (self.private_key_file is None):
@@ -123,6 +120,8 @@ class Config:
     kinds: tuple[str, ...] = DEFAULT_KINDS
     """Packages (or modules) whose Resource classes are served."""
     audit: AuditLogConfig = field(default_factory=AuditLogConfig)
+    tracing_file: Path | None = None
+    """A TracingConfiguration of apiserver.config.k8s.io/v1. None: there are no traces."""
     limits: InFlightLimits = field(default_factory=InFlightLimits)
     cache: CacheLimits = field(default_factory=CacheLimits)
     enable_garbage_collector: bool | None = None

@@ -22,6 +22,7 @@ from apiserver.filters import (
     metrics,
     request_info,
     shutting_down,
+    tracing,
 )
 from apiserver.request import ANONYMOUS, UNKNOWN_REQUEST, Call
 
@@ -40,6 +41,7 @@ CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
     shutting_down.make,
     deadline.make,
     authentication.make,
+    tracing.make,
     audit.make_received,
     limits.make,
     authorization.make,

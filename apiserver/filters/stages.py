@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from apiserver.meta.errors import APIError
     from apiserver.metrics.requests import RequestMetrics
     from apiserver.request import Call, User
+    from apiserver.tracing import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Stages:
     """None: requests are not logged."""
     audit_log: AuditLog | None = None
     """None: there is none."""
+    tracer: Tracer | None = None
+    """None: there are no spans."""
     metrics: RequestMetrics | None = None
     """None: requests are not counted."""
     refusing: asyncio.Event | None = None
