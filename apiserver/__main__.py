@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from apiserver.auth_flags import auth_options
-from apiserver.flags import DURATION, FILE, OneLine, StoreFlags, run, store_options
+from apiserver.flags import DURATION, FILE, FOLDER, OneLine, StoreFlags, run, store_options
 from apiserver.log_format import JSONFormatter, LineFormatter
 from apiserver.store_commands import store
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OWN_KINDS = ("apiserver.kinds",)
 _DISTRIBUTION = "clrk-apiserver"
+_SERVICE = "clrk-apiserver.clrk-system.svc"
 _COUNT = click.IntRange(0)
 
 _KINDS = click.option(
@@ -46,6 +47,14 @@ def main() -> None:
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 or :: for all of them.")
 @click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
 @click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
+@click.option(
+    "--tls-san",
+    multiple=True,
+    default=(_SERVICE,),
+    show_default=True,
+    metavar="NAME",
+    help="Name (or address) that the certificate made here carries beside this machine's; may be given several times.",
+)
 @click.option("--client-ca-file", type=FILE, help="Authorities whose client certificates are accepted, beside the server's own.")
 @auth_options
 @_KINDS
@@ -92,6 +101,7 @@ def serve(
     bind_address: str,
     tls_cert_file: Path | None,
     tls_private_key_file: Path | None,
+    tls_san: tuple[str, ...],
     client_ca_file: Path | None,
     auth: Callable[[], AuthConfig],
     kinds: tuple[str, ...],
@@ -121,7 +131,7 @@ def serve(
         config = Config(
             data_dir=flags.data_dir,
             listen=ListenConfig(bind_address=bind_address, secure_port=secure_port),
-            tls=TLSConfig(cert_file=tls_cert_file, private_key_file=tls_private_key_file, client_ca_file=client_ca_file),
+            tls=TLSConfig(cert_file=tls_cert_file, private_key_file=tls_private_key_file, client_ca_file=client_ca_file, names=tls_san),
             auth=auth(),
             kinds=_importable(kinds),
             enable_garbage_collector=enable_garbage_collector,
@@ -187,6 +197,46 @@ def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
         return
     documents = v3.documents(resources, **described)
     click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
+
+
+@main.command()
+@click.option("--data-dir", type=FOLDER, default=Path(".clrk"), show_default=True, help="Where the server has made its authority.")
+@click.option("--ca-file", type=FILE, help="Authorities that may have signed the serving certificate, when it was brought along.")
+@click.option("--without-ca", is_flag=True, help="Leave the authorities of the APIServices to be filled in, as cert-manager does.")
+@click.option("--namespace", default="clrk-system", show_default=True, help="Where the Service and the ServiceAccount are.")
+@click.option("--external-name", default="", metavar="HOST", help="The server runs outside of the cluster, on this host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the Service. Default: 443; with --external-name 6443.")
+@click.option("--user", default="", help="The user as whom the server asks kube-apiserver. Default: its ServiceAccount.")
+@_KINDS
+def manifests(
+    data_dir: Path,
+    ca_file: Path | None,
+    without_ca: bool,
+    namespace: str,
+    external_name: str,
+    port: int | None,
+    user: str,
+    kinds: tuple[str, ...],
+) -> None:
+    """Print what a cluster needs to find this server, for `kubectl apply --server-side -f -`.
+
+    That is: a Service, an APIService for each group version, what the server may ask, and what users may do by the roles view, edit, admin.
+    """
+    from apiserver.kinds import KindError, load
+    from apiserver.manifests import Registration
+    from apiserver.manifests import manifests as manifests_of
+
+    authority_file = ca_file or data_dir / "pki" / "ca.crt"
+    try:
+        ca_bundle = b"" if without_ca else authority_file.read_bytes()
+        served = load(*_importable(kinds))
+    except OSError as error:
+        raise OneLine(f"cannot read {authority_file}: {error.strerror}; a server makes it when it starts, or see --ca-file") from error
+    except KindError as error:
+        raise OneLine(str(error)) from error
+    port = port or (6443 if external_name else 443)
+    registration = Registration(namespace=namespace, external_name=external_name, port=port, user=user, ca_bundle=ca_bundle)
+    click.echo(manifests_of(served, registration), nl=False)
 
 
 main.add_command(store)

@@ -54,6 +54,9 @@ class TLSConfig:
     """PEM of its key, without a passphrase. Goes with `cert_file`."""
     client_ca_file: Path | None = None
     """PEM of authorities whose client certificates are accepted beside the server's own. None: no others."""
+    names: tuple[str, ...] = ()
+    """Names (or addresses) that the certificate made by the server carries beside those of this machine: that of its Service, to which
+    kube-apiserver holds it."""
 
     def __post_init__(self) -> None:
         if (self.cert_file is None) != (self.private_key_file is None):
