@@ -30,6 +30,10 @@ async def test_an_existing_name_is_told(client: aiohttp.ClientSession) -> None:
         status = await assert_status(response, 409, "AlreadyExists")
     assert status["message"] == 'gadgets.example.dev "x" already exists'
     assert status["details"] == {"name": "x", "group": "example.dev", "kind": "gadgets"}
+    async with client.post(GADGETS, json=gadget(generateName="pool-")) as response:
+        status = await assert_status(response, 409, "AlreadyExists")
+    assert status["message"].startswith('gadgets.example.dev "x" already exists, the server was not able to generate a unique name')
+    assert status["details"] == {"name": "x", "group": "example.dev", "kind": "gadgets", "retryAfterSeconds": 1}
 
 
 async def test_generated_names_are_a_prefix_and_five_unambiguous_characters(client: aiohttp.ClientSession) -> None:

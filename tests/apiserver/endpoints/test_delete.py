@@ -7,7 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.apiserver.endpoints.gadget_requests import GADGETS, JSON_PATCH, MERGE, YAML, gadget
+from tests.apiserver.endpoints.gadget_requests import GADGETS, JSON, JSON_PATCH, MERGE, YAML, gadget
+from tests.apiserver.reading import watching
 from tests.apiserver.status_assertions import assert_status
 
 X = f"{GADGETS}/x"
@@ -128,6 +129,23 @@ async def test_a_dry_run_deletes_nothing(client: aiohttp.ClientSession, query: s
         assert await response.json() == value
 
 
+async def test_a_watch_sees_the_mark_as_a_change_and_the_last_finalizers_end_as_the_deletion(client: aiohttp.ClientSession) -> None:
+    """T072"""
+    value = await created(client, finalizers=[FINALIZER])
+    async with watching(client, resourceVersion=value["metadata"]["resourceVersion"]) as events:
+        async with client.delete(X) as response:
+            marked = await response.json()
+        assert await events.next() == {"type": "MODIFIED", "object": marked}
+        async with client.get(X) as response:
+            assert await response.json() == marked
+        async with client.patch(X, json={"metadata": {"finalizers": None}}, headers=MERGE) as response:
+            assert response.status == 200
+        event = await events.next()
+    metadata = event["object"]["metadata"]
+    assert (event["type"], metadata["uid"]) == ("DELETED", value["metadata"]["uid"])
+    assert int(metadata["resourceVersion"]) > int(marked["metadata"]["resourceVersion"])
+
+
 async def collection(client: aiohttp.ClientSession) -> None:
     for number in range(12):
         finalizers = [FINALIZER] if number < 2 else []
@@ -166,6 +184,25 @@ async def test_an_empty_collection_is_an_empty_list(client: aiohttp.ClientSessio
     async with client.delete(GADGETS) as response:
         assert response.status == 200
         assert (await response.json())["items"] == []
+
+
+async def test_a_dry_run_shows_what_of_a_collection_would_be_deleted(client: aiohttp.ClientSession) -> None:
+    """T078"""
+    await collection(client)
+    before = await names(client)
+    async with client.delete(f"{GADGETS}?labelSelector=app=a&dryRun=All") as response:
+        shown = await response.json()
+    assert [item["metadata"]["name"] for item in shown["items"]] == [f"g{number:02}" for number in range(6)]
+    assert await names(client) == before
+
+
+async def test_a_collection_is_deleted_by_an_empty_body_of_a_type(client: aiohttp.ClientSession) -> None:
+    """T078: many clients name a media type whether they send something or not."""
+    await collection(client)
+    async with client.delete(f"{GADGETS}?labelSelector=app=b", data=b"", headers=JSON) as response:
+        assert response.status == 200, await response.text()
+        assert len((await response.json())["items"]) == 6
+    assert await names(client) == [f"g{number:02}" for number in range(6)]
 
 
 async def test_objects_of_all_namespaces_cannot_be_deleted_at_once(client: aiohttp.ClientSession) -> None:

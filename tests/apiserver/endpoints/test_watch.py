@@ -50,8 +50,12 @@ async def test_watch_list_of_nothing_is_a_bookmark_at_once(client: aiohttp.Clien
     """T048."""
     async with watching(client, **WATCH_LIST) as events:
         bookmark = await events.next()
-        assert bookmark["type"] == "BOOKMARK"
-        assert int(bookmark["object"]["metadata"]["resourceVersion"]) > 0
+        metadata = bookmark["object"].pop("metadata")
+        assert (bookmark["type"], bookmark["object"]) == ("BOOKMARK", {"apiVersion": "example.dev/v1", "kind": "Gadget"})
+        assert (int(metadata["resourceVersion"]) > 0, metadata["annotations"]) == (True, {"k8s.io/initial-events-end": "true"})
+        async with watching(client, resourceVersion=metadata["resourceVersion"]) as later:
+            await create(client, "first")
+            assert brief(await events.next()) == brief(await later.next()) == ("ADDED", "first")
 
 
 async def test_watch_without_a_version_begins_with_what_exists(client: aiohttp.ClientSession) -> None:
