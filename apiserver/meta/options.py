@@ -52,13 +52,6 @@ class ListOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class GetOptions:
-    """How fresh an object must be."""
-
-    resource_version: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class WriteOptions:
     """How a create or an update is done."""
 
@@ -160,11 +153,6 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     if options.continue_ and (match or from_start):
         found.append(forbidden(name, "resourceVersionMatch is forbidden when continue is provided"))
     return found
-
-
-def get_options(query: Query) -> GetOptions:
-    """Read GetOptions; nothing in them can be wrong here."""
-    return GetOptions(_text(query, "resourceVersion"))
 
 
 def create_options(query: Query) -> CreateOptions:
@@ -333,12 +321,6 @@ def _integer(query: Query, name: str) -> int | None:
     if problem:
         raise errors.bad_request(f"strconv.ParseInt: parsing {gotext.quote(text)}: {problem}")
     return int(text)
-
-
-def is_pretty(query: Query, user_agent: str) -> bool:
-    """Whether JSON is to be indented: as asked for, else for the tools that people look through."""
-    asked = _boolean(query, "pretty")
-    return asked if asked is not None else user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
 def field_manager_of(options: WriteOptions, user_agent: str) -> str:

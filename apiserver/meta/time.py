@@ -18,15 +18,6 @@ def timestamp(moment: datetime | None = None) -> str:
     return rfc3339.format(moment if moment is not None else datetime.now(UTC))
 
 
-def parse_timestamp(text: str) -> datetime:
-    """Read what `timestamp` prints, and any other RFC 3339 time.
-
-    Raises:
-        ValueError: with the text of Go's time package.
-    """
-    return rfc3339.parse(text)
-
-
 def parse_duration(text: str) -> float:
     """Read a duration as Go writes it, and return it in seconds: `1m30s`, `500ms`, `0`.
 

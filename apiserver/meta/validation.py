@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from apiserver.meta import field_errors
-from apiserver.meta.errors import Cause
 from apiserver.meta.field_errors import FieldError, Struct, forbidden, invalid, not_supported, required, too_long
 from openapi import gotext
 
@@ -28,12 +26,10 @@ _IMMUTABLE: Final = "field is immutable"
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _KEY_RULE: Final = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 _is_label = re.compile(_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
-_is_label_1035 = re.compile(_LABEL_1035).fullmatch
 _is_key_name = re.compile(_KEY_NAME).fullmatch
 _is_common_key = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?").fullmatch
 
@@ -55,13 +51,6 @@ _SUBDOMAIN_ERROR: Final = _regex_error(
     "alphanumeric character",
     _SUBDOMAIN,
     "example.com",
-)
-_LABEL_1035_ERROR: Final = _regex_error(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an "
-    "alphanumeric character",
-    _LABEL_1035,
-    "my-name",
-    "abc-123",
 )
 _KEY_ERROR: Final = _regex_error(_KEY_RULE, _KEY_NAME, "MyName", "my.name", "123-abc")
 _VALUE_ERROR: Final = _regex_error(
@@ -95,12 +84,6 @@ def dns1123_subdomain_errors(text: str) -> list[str]:
     """What is wrong with a name that must be a DNS subdomain, as a custom resource's must."""
     problems = _too_long(text, 253, "characters")
     return problems if _is_subdomain(text) else [*problems, _SUBDOMAIN_ERROR]
-
-
-def dns1035_label_errors(text: str) -> list[str]:
-    """What is wrong with a name that must be a DNS label and begin with a letter."""
-    problems = _too_long(text, 63, "characters")
-    return problems if _is_label_1035(text) else [*problems, _LABEL_1035_ERROR]
 
 
 def path_segment_errors(name: str) -> list[str]:
@@ -197,16 +180,6 @@ def object_meta_update_errors(metadata: Metadata, old: Metadata) -> list[FieldEr
             found.append(invalid(f"metadata.{name}", value, _IMMUTABLE))
     found.extend(_common_errors(metadata, new=False))
     return found
-
-
-def object_meta_causes(metadata: Metadata, *, namespaced: bool) -> list[Cause]:
-    """`object_meta_errors` as causes."""
-    return field_errors.to_causes(object_meta_errors(metadata, namespaced=namespaced))
-
-
-def object_meta_update_causes(metadata: Metadata, old: Metadata) -> list[Cause]:
-    """`object_meta_update_errors` as causes."""
-    return field_errors.to_causes(object_meta_update_errors(metadata, old))
 
 
 def _common_errors(metadata: Metadata, *, new: bool) -> list[FieldError]:

@@ -33,7 +33,6 @@ def test_no_query_gives_the_defaults() -> None:
     assert options.list_options({}) == options.ListOptions()
     assert options.create_options({}) == options.WriteOptions(dry_run=False, field_manager="", field_validation="Warn")
     assert options.delete_options({}) == options.DeleteOptions()
-    assert options.get_options({}).resource_version == ""
 
 
 def test_a_whole_list_query_is_read() -> None:
@@ -236,10 +235,3 @@ def test_a_body_that_is_no_delete_options_is_a_bad_request(body: Any, message: s
 )
 def test_delete_options_that_do_not_go_together_are_invalid(body: Any, expected: list[tuple[str, str, str]]) -> None:
     assert causes(lambda: options.delete_options_from_body(body)) == expected
-
-
-def test_people_get_indented_json() -> None:
-    assert options.is_pretty({}, "curl/8.0")
-    assert options.is_pretty(query("pretty"), "kubectl")
-    assert not options.is_pretty({}, "kubectl/v1.37")
-    assert not options.is_pretty(query("pretty=false"), "curl/8.0")
