@@ -22,13 +22,18 @@ test: install
 test-slow: install
 	$(BIN)/python -m pytest -m slow
 
+# Starts the Go servers beside ours and writes docs/performance.md; half an hour, on a machine that does nothing else.
+bench: install
+	tests/tools/build kube-apiserver sample-apiserver etcd loadgen
+	$(BIN)/python -m tests.bench
+
 docs: install
 	$(BIN)/python -m tests.docs.make_reference
 
-# The real etcd and kubectl, built from their Go modules into a cache outside the checkout. The tests build them by themselves when a Go
+# The real etcd, kubectl and control plane, built from their Go modules into a cache outside the checkout. The tests build them by themselves when a Go
 # toolchain is there; this target only says so early, and once.
 tools:
-	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32
+	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen
 
 lint: install
 	$(BIN)/ruff check .
