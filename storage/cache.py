@@ -149,7 +149,7 @@ class WatchCache(Generic[E]):
             except StoreError as error:
                 # Once: a store that is away for an hour is asked again a thousand times.
                 level = logging.DEBUG if pause else logging.WARNING
-                _log.log(level, "cache of %s lost the watch at revision %d: %r", self._prefix, self._revision, error)
+                _log.log(level, "cache of %s lost the watch at revision %d: %s", self._prefix, self._revision, error)
             except Exception:
                 self._list_again = True
                 _log.exception("cache of %s lists again after a fault", self._prefix)

@@ -222,7 +222,7 @@ class Connection:
         self._round_failure = "etcd cannot be reached: " + "; ".join(said)
         self._round_after = asyncio.get_running_loop().time() + _ROUND_PAUSE_SECONDS
         if not self._failures_logged:
-            log.warning("%s", self._round_failure)
+            log.warning("%s; trying until it can", self._round_failure)
             self._failures_logged = True
         raise Unavailable(self._round_failure)
 

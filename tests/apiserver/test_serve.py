@@ -19,6 +19,8 @@ import yaml
 from click.testing import CliRunner
 
 from apiserver.__main__ import main
+from apiserver.certificates import make_client, prepare_certificates
+from tests.apiserver.status_assertions import assert_status
 
 Start = Callable[..., Awaitable[Process]]
 POOLS = "/apis/clrk.apoxy.dev/v1alpha1/namespaces/default/workerpools"
@@ -142,6 +144,28 @@ async def test_kinds_of_a_package_outside_of_the_repository_are_served(
             assert response.status == 404
 
 
+async def test_who_is_not_its_admin_may_do_nothing(tmp_path: Path, start: Start) -> None:
+    """The admin is of `system:masters`; another certificate of the same authority is a user without rights; nobody is nobody."""
+    server = await start(*serving(tmp_path))
+    url = (await ready_line(server)).split()[2].rstrip(";")
+    authority = prepare_certificates(tmp_path / "pki", ["localhost"]).authority
+    user = make_client(tmp_path, authority, "jane", ("dev",))
+    for identity, code, reason in ((user, 403, "Forbidden"), (None, 401, "Unauthorized")):
+        context = ssl.create_default_context(cafile=str(authority.certificate_file))
+        if identity is not None:
+            context.load_cert_chain(identity.certificate_file, identity.key_file)
+        async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(ssl=context)) as client:
+            for path in ("/apis", POOLS, "/openapi/v3", "/version"):
+                async with client.get(path) as response:
+                    await assert_status(response, code, reason)
+            async with client.post(POOLS, json={}) as response:
+                await assert_status(response, code, reason)
+            async with client.get("/readyz") as response:
+                assert response.status == 200
+    async with admin(tmp_path) as client, client.get(POOLS) as response:
+        assert response.status == 200
+
+
 async def test_an_etcd_that_cannot_be_reached_is_waited_for(tmp_path: Path, start: Start) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
@@ -150,6 +174,7 @@ async def test_an_etcd_that_cannot_be_reached_is_waited_for(tmp_path: Path, star
         assert server.stderr is not None
         said = (await server.stderr.readline()).decode()
         assert said.partition(" WARNING ")[2].startswith(f"storage.etcd.connection: etcd cannot be reached: {etcd}: ")
+        assert said.endswith("; trying until it can\n")
         async with admin(tmp_path) as client:
             async with client.get("/apis/clrk.apoxy.dev/v1alpha1") as response:
                 assert len((await response.json())["resources"]) == 3
