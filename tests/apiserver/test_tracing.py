@@ -98,7 +98,7 @@ async def test_only_a_trusted_client_decides_that_it_is_sampled(
     ("text", "problem"),
     [
         (f"{HEAD}samplingRatePerMillion: 2000000\n", "samplingRatePerMillion: "),
-        (f"{HEAD}endpiont: x\n", "endpiont: "),
+        (f"{HEAD}endpoints: x\n", "endpoints: "),
         ("kind: Pod\n", "apiVersion: "),
         ("{", "is no YAML"),
     ],

@@ -166,7 +166,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         create(pool("ub"), headers={"User-Agent": "x" * 200 + "/1"}),
         create(pool("uc"), headers={"User-Agent": ""}),
         create(pool("ud"), headers={"User-Agent": "no slash here"}),
-        create(pool("ue"), headers={"User-Agent": "/leading"}),
+        create(pool("uf"), headers={"User-Agent": "/leading"}),
     ],
     "null": [apply("n", pool("n")), apply("n", {**_bare("n"), "spec": None}, _M2)],
     "a map that is given up": [apply("n", pool("n", imageCache={"enabled": True})), apply("n", pool("n", imageCache={}))],
