@@ -54,6 +54,10 @@ def element_text(element: str) -> str:
 def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return gotext.quote(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_value_text, value))}]"
+    if isinstance(value, dict):  # no key can be one, but the message that says so names it
+        return "".join(f"{name}={_value_text(item)}" for name, item in value.items())
     return gotext.number(value) if isinstance(value, float) else orjson.dumps(value).decode()
 
 

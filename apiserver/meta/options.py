@@ -241,7 +241,7 @@ def delete_options_from_body(body: Any) -> DeleteOptions:
             f"no kind {gotext.quote(body['kind'])} is registered for version {gotext.quote(body.get('apiVersion', ''))}"
         )
     preconditions = _member(body, "preconditions", dict, "v1.Preconditions") or {}
-    dry_run = _member(body, "dryRun", list, "[]string") or []
+    dry_run = ["" if value is None else value for value in _member(body, "dryRun", list, "[]string") or ()]
     for value in dry_run:
         if not isinstance(value, str):
             raise _wrong_type(value, "DeleteOptions", "dryRun", "string")

@@ -32,6 +32,7 @@ _BODIES: list[Any] = [
     {"kind": "DeleteOptions", "apiVersion": "v1", "unknown": 1, "preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}},
     {"dryRun": "All"},
     {"dryRun": ["All", "Some"]},
+    {"dryRun": [None]},
     [],
     "text",
     None,

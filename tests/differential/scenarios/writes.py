@@ -148,6 +148,8 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         create(pool("bad")),
         *[update("bad", _bad(change)) for change in _BAD_SPECS.values()],
     ],
+    "a broken status on create": [create({**pool("b"), "status": {"readyReplicas": True}})],
+    "a number beyond 64 bits": [create(pool("b")), merge("b", {"metadata": {"labels": {"a": 9223372036854775808}}})],
     "whole floats": [
         create(pool("f", warmPool=2.0)),
         merge("f", {"spec": {"warmPool": 3.0}}),
