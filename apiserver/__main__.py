@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from importlib.metadata import version
@@ -18,6 +19,8 @@ from apiserver.store_commands import store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apiserver.check import Installation
+    from apiserver.cluster.kubeconfig import Kubeconfig
     from apiserver.config import AuthConfig
 
 _OWN_KINDS = ("apiserver.kinds",)
@@ -237,6 +240,48 @@ def manifests(
     port = port or (6443 if external_name else 443)
     registration = Registration(namespace=namespace, external_name=external_name, port=port, user=user, ca_bundle=ca_bundle)
     click.echo(manifests_of(served, registration), nl=False)
+
+
+@main.command()
+@click.option("--kubeconfig", type=FILE, envvar="KUBECONFIG", required=True, show_envvar=True, help="Of an administrator of the cluster.")
+@click.option("--namespace", default="clrk-system", show_default=True, help="Where the ServiceAccount is.")
+@click.option("--user", default="", help="The user as whom the server asks kube-apiserver. Default: its ServiceAccount.")
+@click.option("--address", default="", metavar="HOST:PORT", help="Where the server can be reached from here, as by `kubectl port-forward`.")
+@_KINDS
+def check(kubeconfig: Path, namespace: str, user: str, address: str, kinds: tuple[str, ...]) -> None:
+    """Say why kube-apiserver does not reach this server; the exit code is 1 when something is wrong."""
+    from apiserver.check import Installation
+    from apiserver.cluster.client import ClusterError
+    from apiserver.cluster.kubeconfig import KubeconfigError, read_kubeconfig
+    from apiserver.kinds import KindError, load
+    from apiserver.manifests import service_account
+
+    groups: tuple[str, ...] = ("system:authenticated",)
+    if not user:
+        user, groups = service_account(namespace)
+    try:
+        api_services = tuple(dict.fromkeys(f"{kind.version}.{kind.group}" for kind in load(*_importable(kinds))))
+        installation = Installation(api_services=api_services, user=user, groups=groups, address=address)
+        found = run(_faults(read_kubeconfig(kubeconfig), installation))
+    except (KubeconfigError, KindError, ClusterError) as error:
+        raise OneLine(str(error)) from error
+    for fault in found or ("Nothing is wrong.",):
+        click.echo(fault)
+    if found:
+        raise SystemExit(1)
+
+
+async def _faults(config: Kubeconfig, installation: Installation) -> list[str]:
+    from apiserver.check import faults
+    from apiserver.cluster.client import ClusterClient
+
+    client = ClusterClient(config)
+    closing = asyncio.create_task(client.run(), name="client")
+    try:
+        return [fault async for fault in faults(client, installation)]
+    finally:
+        closing.cancel()
+        await asyncio.wait([closing])
 
 
 main.add_command(store)

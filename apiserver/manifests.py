@@ -59,6 +59,12 @@ def manifests(kinds: Iterable[ResourceKind], registration: Registration) -> str:
     return yaml.safe_dump_all(objects, sort_keys=False, width=140)
 
 
+def service_account(namespace: str) -> tuple[str, tuple[str, ...]]:
+    """The user that the server's ServiceAccount is, and its groups."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return f"system:serviceaccount:{namespace}:{NAME}", groups
+
+
 def _one_of_each_version(kinds: list[ResourceKind]) -> Iterable[ResourceKind]:
     return {kind.api_version: kind for kind in kinds}.values()
 

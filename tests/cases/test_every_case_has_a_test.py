@@ -21,6 +21,8 @@ CASES = {
     "T004": "no empty resource list while the store is away",
     "T005": "/api on a server of groups only",
     "T006": "every error is a Status",
+    "T007": "the aggregator reads the documents as a user without groups",
+    "T009": "client-side apply of a changed list",
     "T010": "two groups, each with its own document",
     "T012": "kinds are found in the documents by their group, version and kind",
     "T014": "a dry run writes nothing",
@@ -55,8 +57,10 @@ CASES = {
     "T071": "when a watch ends",
     "T072": "finalizers",
     "T074": "preconditions of a deletion",
+    "T076": "propagation policies",
     "T077": "kubectl delete --wait and uids",
     "T078": "deletion of a collection",
+    "T081": "deletion of a namespace with finalizers in it",
     "T083": "a scale with a selector",
     "T084": "writing a scale",
     "T086": "updates of the status",
@@ -66,6 +70,7 @@ CASES = {
     "T101": "durability",
     "T112": "lists hold whole objects",
     "T114": "listed verbs work, others are 405",
+    "T123": "roles of ordinary users",
 }
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[tT]([01]\d\d)(?!\d)|(?<=_)t([01]\d\d)(?!\d)")

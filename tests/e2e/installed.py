@@ -19,6 +19,8 @@ from tests.tools import path
 from tests.tools.etcd import free_ports
 
 SERVER_USER = "installed-server"
+OURS = ("apiservice", "-l", "app.kubernetes.io/name=clrk-apiserver")
+"""What kubectl takes for our APIServices."""
 _LONGEST_SECONDS = 60
 
 
@@ -28,6 +30,8 @@ class Cluster:
 
     plane: ControlPlane
     serving: Serving
+    registration: str
+    """What has been applied."""
 
     def run(self, *arguments: str, stdin: str = "", user: str = "") -> subprocess.CompletedProcess[str]:
         """Run kubectl as this user (the administrator when it is none), whatever comes of it."""
@@ -62,6 +66,11 @@ class Cluster:
     def gone(self, *arguments: str) -> bool:
         """Whether `get` finds nothing."""
         return not self.kubectl("get", *arguments, "--ignore-not-found", "-o", "name")
+
+    def register(self) -> None:
+        """Apply anew what has been applied, and wait until kube-apiserver reaches our server."""
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=self.registration)
+        self.kubectl("wait", "--for=condition=Available", "--timeout=50s", *OURS)
 
     def namespace(self, name: str) -> str:
         """Make a namespace, and return the flag that leads there."""
@@ -99,14 +108,12 @@ def installed(folder: Path) -> Iterator[Cluster]:
         plane.kubectl(*apply, stdin=registration("--without-ca", *where).encode())
         kubeconfig = plane.kubeconfig_of(plane.client(SERVER_USER))
         with serving(folder / "clrk", f"--secure-port={port}", f"--kubeconfig={kubeconfig}") as server:
-            plane.kubectl(*apply, stdin=registration(f"--data-dir={folder / 'clrk'}", *where).encode())
-            ours = ("apiservice", "-l", "app.kubernetes.io/name=clrk-apiserver")
-            plane.kubectl("wait", "--for=condition=Available", "--timeout=60s", *ours)
+            cluster = Cluster(plane, server, registration(f"--data-dir={folder / 'clrk'}", *where))
+            cluster.register()
             plane.start_controller_manager()
-            cluster = Cluster(plane, server)
             # Aggregated roles are a controller's work: when they are there, the controllers are at work.
             until(lambda: "workerpools" in cluster.kubectl("get", "clusterrole", "view", "-o", "yaml"))
             yield cluster
-            plane.kubectl("delete", *ours)
+            plane.kubectl("delete", *OURS)
     finally:
         plane.stop()
