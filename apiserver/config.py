@@ -33,7 +33,7 @@ class ListenConfig:
     not send into a connection that is being closed."""
     handshake_seconds: float = 10.0
     """How long a client may take for the TLS handshake."""
-    max_header_bytes: int = 1024 * 1024
+    max_header_bytes: int = 1024 * 1024 + 4096
     """Request line and headers together, as Go's servers take: a user may have some thousand groups, a selector some 30 KB."""
     max_headers: int = 10_000
     """How many headers; bounds what parsing costs."""

@@ -145,6 +145,15 @@ async def test_heads_as_large_as_go_servers_take_are_read(listener: Listening) -
         assert response.status == 200
 
 
+async def test_the_largest_head_that_go_servers_take_is_read(listener: Listening) -> None:
+    """1 MiB, and the 4 KiB of their buffer."""
+    start, end = b"GET /x HTTP/1.1\r\nHost: x\r\nX: ", b"\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=listener.tls(listener.pki.admin))
+    writer.write(start + b"v" * (1_052_672 - len(start) - len(end)) + end)
+    assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    writer.transport.abort()
+
+
 @pytest.mark.parametrize("lines", [pytest.param(1, id="one line"), pytest.param(200, id="many lines")])
 async def test_a_head_above_1_mebibyte_is_refused_with_a_status(listener: Listening, lines: int) -> None:
     value = b"v" * (1_300_000 // lines)

@@ -14,6 +14,7 @@ from apiserver.certificates import Certificates
 from apiserver.config import Config
 from storage.errors import Unavailable
 from storage.memory import MemoryStore
+from storage.store import Page
 from tests.apiserver.running import Listening, listening
 from tests.apiserver.status_assertions import assert_status
 
@@ -110,7 +111,7 @@ async def test_checks_that_do_not_exist_are_a_404(anyone: aiohttp.ClientSession,
 
 async def test_t004_discovery_answers_while_the_store_cannot_be_reached(pki: Certificates, config: Config) -> None:
     class Nowhere(MemoryStore):
-        async def list(self, *_: object, **__: object) -> object:  # type: ignore[override]
+        async def list(self, *_: object, **__: object) -> Page:
             raise Unavailable("nobody is there")
 
         async def current_revision(self) -> int:

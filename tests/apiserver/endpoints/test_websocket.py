@@ -56,6 +56,7 @@ async def exchange(server: Listening, headers: dict[str, str], identity: KeyPair
 
 
 async def test_messages_are_the_lines_of_the_stream(client: aiohttp.ClientSession) -> None:
+    """T067"""
     await create(client, "small")
     await create(client, "middle", note="n" * 1000)
     await create(client, "large", note="n" * 70_000)
@@ -90,6 +91,7 @@ async def test_the_time_out_closes_the_socket(client: aiohttp.ClientSession) -> 
 
 
 async def test_an_error_is_a_message_and_the_end(client: aiohttp.ClientSession) -> None:
+    """T067"""
     ahead = messages(client, resourceVersion="1000000000", sendInitialEvents="true", resourceVersionMatch="NotOlderThan")
     async with ahead as socket:
         assert (await next_event(socket))["type"] == "ERROR"
