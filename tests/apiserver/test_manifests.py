@@ -14,6 +14,7 @@ from apiserver import kinds
 from apiserver.__main__ import main
 
 KINDS = kinds.load("apiserver.kinds")
+REGISTRATION = Path(__file__).parents[2] / "manifests" / "base" / "registration.yaml"
 
 
 def printed(*flags: str) -> list[Any]:
@@ -32,6 +33,13 @@ def test_each_group_version_has_an_api_service_and_they_come_last() -> None:
     assert {value["metadata"]["name"] for value in api_services} == {f"{kind.version}.{kind.group}" for kind in KINDS}
     assert objects[-len(api_services) :] == api_services
     assert objects[0]["kind"] == "Namespace"
+
+
+def test_the_base_of_the_overlays_registers_what_is_served() -> None:
+    """To renew it: `clrk-apiserver manifests --without-ca`, below the comment."""
+    comment, _, content = REGISTRATION.read_text().partition("\n")
+    assert comment.startswith("#")
+    assert content == CliRunner().invoke(main, ["manifests", "--without-ca"]).stdout
 
 
 def test_kinds_of_others_get_theirs() -> None:

@@ -18,8 +18,8 @@ _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
 
 @pytest.fixture(scope="session")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """It is built when it is missing. Who has no Go may skip these tests, CI may not."""
+def programs() -> None:
+    """They are built when they are missing. Who has no Go may skip these tests, CI may not."""
     try:
         for program in _PROGRAMS:
             tools.path(program)
@@ -27,6 +27,10 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def plane(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("plane")) as plane:
         yield plane
 
@@ -44,7 +48,7 @@ async def server(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with controllers in which our server is installed: each test has a namespace of its own."""
     with installed(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from apiserver.__main__ import main
 from tests.apiserver.process import ROOT
 from tests.e2e.installed import Cluster
 from tests.tools import path
 
-pytestmark = [pytest.mark.slow, pytest.mark.e2e]
+pytestmark = [pytest.mark.slow, pytest.mark.e2e, pytest.mark.usefixtures("programs")]
 
 MANIFESTS = ROOT / "manifests"
 OVERLAYS = sorted(file.name for file in (MANIFESTS / "overlays").iterdir())
@@ -64,13 +63,6 @@ def operators(cluster: Cluster) -> Iterator[None]:
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
     yield
     cluster.kubectl("delete", "-f", "-", stdin=definitions)
-
-
-def test_what_is_registered_is_what_the_command_prints() -> None:
-    """To renew it: `clrk-apiserver manifests --without-ca`, below the comment."""
-    comment, _, content = (MANIFESTS / "base" / "registration.yaml").read_text().partition("\n")
-    assert comment.startswith("#")
-    assert content == CliRunner().invoke(main, ["manifests", "--without-ca"]).stdout
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
