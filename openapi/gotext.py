@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPES: Final = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", '"': '\\"', "\\": "\\\\"}
@@ -22,6 +22,19 @@ def _escape(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def text(value: Any) -> str:
+    """Return a JSON value as `%v` prints it: `map[a:1 b:[x y]]`, `<nil>`."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{text(item)}' for name, item in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return number(value)
+    return "<nil>" if value is None else str(value)
 
 
 def number(value: float | int) -> str:

@@ -94,31 +94,18 @@ def _fits(value: JSON, schema: Schema) -> bool:
 def _mismatch(value: JSON, schema: Schema, path: str, problems: list[str]) -> None:
     wanted = schema.type
     if wanted == "object":
-        problem = f"expected map, got &{{{_go(value)}}}"
+        problem = f"expected map, got &{{{gotext.text(value)}}}"
     elif wanted == "array":
-        problem = f"expected list, got &{{{_go(value)}}}"
+        problem = f"expected list, got &{{{gotext.text(value)}}}"
     elif wanted == "boolean":
-        problem = f"expected boolean, got &{{{_go(value)}}}"
+        problem = f"expected boolean, got &{{{gotext.text(value)}}}"
     elif wanted != "string":
         problem = f"expected numeric (int or float), got {_GO_TYPES[value.__class__]}"
     elif schema.format and schema.format != "byte":
-        problem = f"expected any scalar, got &{{{_go(value)}}}"
+        problem = f"expected any scalar, got &{{{gotext.text(value)}}}"
     else:
         problem = f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
     problems.append(f"{path}: {problem}" if path else problem)
-
-
-def _go(value: JSON) -> str:
-    """A value as Go's %v prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_go(item)}' for name, item in sorted(value.items()))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return gotext.number(value)
-    return "<nil>" if value is None else str(value)
 
 
 def _go_syntax(value: JSON) -> str:
@@ -130,7 +117,7 @@ def _go_syntax(value: JSON) -> str:
         return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
     if isinstance(value, str):
         return gotext.quote(value)
-    return "interface {}(nil)" if value is None else _go(value)
+    return "interface {}(nil)" if value is None else gotext.text(value)
 
 
 _EXACT_FLOAT: Final = 2.0**53

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver.meta import errors
 from apiserver.meta.errors import Cause
+from openapi import gotext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -103,18 +104,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _accessor_error(path: str, value: Any, wanted: str) -> AccessorError:
-    return AccessorError(f"{path} accessor error: {_go_text(value)} is of the type {_GO_TYPES[value.__class__]}, expected {wanted}")
-
-
-def _go_text(value: Any) -> str:
-    """A value as Go's %v prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_go_text(member)}' for key, member in sorted(value.items()))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go_text, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "<nil>" if value is None else str(value)
+    return AccessorError(f"{path} accessor error: {gotext.text(value)} is of the type {_GO_TYPES[value.__class__]}, expected {wanted}")
 
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
