@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from openapi import formats, gotext, rfc3339
@@ -125,3 +127,17 @@ def test_a_wrong_time_is_told_in_go_words(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match="parsing time") as caught:
         rfc3339.canonical(text)
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        ({"b": ["x", 1], "a": {"c": None}}, "map[a:map[c:<nil>] b:[x 1]]"),
+        ([], "[]"),
+        (True, "true"),
+        (2_000_000.0, "2e+06"),
+        (3.5, "3.5"),
+    ],
+)
+def test_values_are_printed_as_go_prints_them(value: Any, printed: str) -> None:
+    assert gotext.text(value) == printed
