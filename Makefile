@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: install run test test-slow bench docs lint lock tools clean
+.PHONY: install run test test-slow test-load bench docs lint lock tools clean
 
 install: $(VENV)/.installed
 
@@ -17,10 +17,13 @@ run: install
 	$(BIN)/clrk-apiserver serve
 
 test: install
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not load"
 
 test-slow: install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow and not load"
+
+test-load: install
+	$(BIN)/python -m pytest -m load
 
 # Starts the Go servers beside ours and writes docs/performance.md; half an hour, on a machine that does nothing else.
 bench: install
@@ -30,8 +33,8 @@ bench: install
 docs: install
 	$(BIN)/python -m tests.docs.make_reference
 
-# The real etcd, kubectl and control plane, built from their Go modules into a cache outside the checkout. The tests build them by themselves when a Go
-# toolchain is there; this target only says so early, and once.
+# The real etcd, kubectl and control plane, built from their Go modules into a cache outside the checkout. The tests build them by
+# themselves when a Go toolchain is there; this target only says so early, and once.
 tools:
 	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen
 

@@ -65,7 +65,7 @@ class Watching:
     "crowd",
     [
         pytest.param(Watching(20, 4_096, watchers=20, updates=300, stuck=5, rate=200), id="short"),
-        pytest.param(Watching(1_000, 4_096, watchers=95, updates=60_000, stuck=5, rate=200), id="full", marks=pytest.mark.slow),
+        pytest.param(Watching(1_000, 4_096, watchers=95, updates=60_000, stuck=5, rate=200), id="full", marks=pytest.mark.load),
     ],
 )
 def test_t115_watchers_that_never_read_take_nothing_from_the_others_and_no_memory(tmp_path: Path, crowd: Watching) -> None:
@@ -76,7 +76,7 @@ def test_t115_watchers_that_never_read_take_nothing_from_the_others_and_no_memor
         assert server.resident_mb(peak=True) - before < crowd.overwritten_mb() + SLACK_MB + 10 * crowd.stuck
 
 
-@pytest.mark.slow
+@pytest.mark.load
 def test_t115_a_watcher_that_never_reads_is_cut(tmp_path: Path) -> None:
     # Five minutes of updates: the connections that take nothing are gone long before the end.
     crowd = Watching(1_000, 4_096, watchers=1, updates=30_000, stuck=5, rate=100)
@@ -99,7 +99,7 @@ def until_written(server: Server, revisions: int) -> None:
     "crowd",
     [
         pytest.param(Watching(500, 8_192, watchers=100, updates=100), id="short"),
-        pytest.param(Watching(10_000, 8_192, watchers=1_000, updates=6_000, rate=50), id="full", marks=pytest.mark.slow),
+        pytest.param(Watching(10_000, 8_192, watchers=1_000, updates=6_000, rate=50), id="full", marks=pytest.mark.load),
     ],
 )
 def test_t116_a_crowd_of_watchers_costs_little_memory_and_gives_it_back(tmp_path: Path, crowd: Watching) -> None:
@@ -115,7 +115,7 @@ def test_t116_a_crowd_of_watchers_costs_little_memory_and_gives_it_back(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("count", "size_bytes"), [pytest.param(1_500, 4_096, id="short"), pytest.param(11_000, 4_096, id="full", marks=pytest.mark.slow)]
+    ("count", "size_bytes"), [pytest.param(1_500, 4_096, id="short"), pytest.param(11_000, 4_096, id="full", marks=pytest.mark.load)]
 )
 def test_t117_parallel_lists_of_everything_are_complete_and_share_their_memory(tmp_path: Path, count: int, size_bytes: int) -> None:
     with stocked(tmp_path, count, size_bytes) as server:
