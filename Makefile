@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: install run test test-slow test-load bench docs lint lock tools clean
+.PHONY: install run test test-slow test-load e2e bench docs lint lock tools clean
 
 install: $(VENV)/.installed
 
@@ -21,6 +21,10 @@ test: install
 
 test-slow: install
 	$(BIN)/python -m pytest -m "slow and not load"
+
+# Behind a real kube-apiserver, with its controllers.
+e2e: install
+	$(BIN)/python -m pytest -m e2e
 
 test-load: install
 	$(BIN)/python -m pytest -m load
@@ -41,6 +45,7 @@ tools:
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --explicit-package-bases tests
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/python -m pip check
