@@ -34,6 +34,7 @@ _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GENERATED = re.compile(r"\b(?:gen-|Bad_|x{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _AGE = re.compile(r'"(?:\d+m)?\d+s"')
+_AGE_IN_YAML = re.compile(r"(?<=- )(?:\d+m)?\d+s$", re.MULTILINE)
 _NOW = timedelta(minutes=30)
 
 
@@ -88,6 +89,8 @@ class Memory:
         text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)
         text = _GENERATED.sub(lambda found: self._generated.get(found[0], found[0]), text)
         text = _TIME.sub(_now, text)
+        if "kind: Table" in text:
+            return _AGE_IN_YAML.sub("<age>", text)
         return _AGE.sub('"<age>"', text) if '"Table"' in text or '"cells"' in text else text
 
     def _learn_value(self, text: str) -> None:
