@@ -94,6 +94,23 @@ def test_a_quota_counts_pools(cluster: Cluster) -> None:
     until(lambda: used(cluster, here) == {COUNT: "1"})
 
 
+@pytest.mark.parametrize("pools", [0, 1, 2_001], ids=["none", "one", "many"])
+def test_t051_quota_and_garbage_collectors_have_read_all_of_ours(cluster: Cluster, pools: int) -> None:
+    """Both wait until every resource of the cluster has been read once: one that is never read through stops them all."""
+    name = f"monitored-{pools}"
+    here = cluster.namespace(name)
+    path = f"/apis/clrk.apoxy.dev/v1alpha1/namespaces/{name}/workerpools"
+    answers = cluster.serving.requests([("POST", path, pool(f"x{number}")) for number in range(pools)])
+    assert [code for code, _ in answers] == [201] * pools
+    cluster.kubectl("create", "-f", "-", here, stdin=manifest(config_map("counted-too")))
+    cluster.kubectl("create", "quota", "q", f"--hard={COUNT}=5000,count/configmaps=10", here)
+    # The ConfigMap with the cluster's authority is in every namespace.
+    until(lambda: used(cluster, here) == {COUNT: str(pools), "count/configmaps": "2"})
+    complaints = (cluster.plane.folder / "kube-controller-manager.log").read_text()
+    assert "timed out waiting for quota monitor sync" not in complaints
+    assert "timed out waiting for dependency graph builder sync" not in complaints
+
+
 def used(cluster: Cluster, here: str) -> Any:
     return cluster.json("quota/q", here)["status"].get("used")
 
@@ -118,3 +135,37 @@ def test_t083_an_autoscaler_is_able_to_scale_a_pool(cluster: Cluster) -> None:
     until(lambda: conditions(cluster, "hpa/x", here).get("AbleToScale", {}).get("status") == "True")
     # Fewer than it may have: that takes no metric.
     until(lambda: cluster.json("wp/x", here)["spec"]["replicas"] == 3)
+
+
+def test_t023_admission_webhooks_are_asked_for_no_write_at_all(cluster: Cluster) -> None:
+    """As docs/authentication.md and KNOWN_ISSUES.md say: never for some writes and not for others."""
+    here = cluster.namespace("webhooks")
+    rule = {
+        "apiGroups": ["clrk.apoxy.dev"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
+        "resources": ["workerpools", "workerpools/*"],
+    }
+    webhook = {
+        "name": "deny.example.dev",
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "rules": [rule],
+        "clientConfig": {"url": "https://127.0.0.1:1/deny"},
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "deny"},
+        "webhooks": [webhook],
+    }
+    cluster.kubectl("create", "-f", "-", stdin=json.dumps(configuration))
+    try:
+        cluster.kubectl("create", "-f", "-", here, stdin=manifest(pool("x")))
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", here, stdin=manifest(pool("x", replicas=2)))
+        cluster.kubectl("patch", "wp/x", "--subresource=status", "--type=merge", "-p", '{"status":{"readyReplicas":1}}', here)
+        cluster.kubectl("scale", "wp/x", "--replicas=3", here)
+        cluster.kubectl("delete", "wp/x", here)
+    finally:
+        cluster.kubectl("delete", "validatingwebhookconfiguration", "deny")
