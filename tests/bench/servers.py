@@ -68,6 +68,12 @@ class Server:
         return f"https://127.0.0.1:{self.port}"
 
     @property
+    def applied(self) -> str:
+        """The manifest of an object of the stock, without what differs from one to the other."""
+        value = json.loads(self.template.read_text())
+        return json.dumps({"apiVersion": value["apiVersion"], "kind": value["kind"], "spec": value["spec"]}).replace("{pad}", "")
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid

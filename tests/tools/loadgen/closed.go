@@ -85,7 +85,7 @@ func closed(c *http.Client, res *result) {
 				case "create":
 					r = req(ctx, "POST", *base, object.fill(i, fill), "application/json")
 				case "update":
-					r = req(ctx, "PATCH", *base+"/"+name(i%*objects), change.fill(i, fill), "application/merge-patch+json")
+					r = req(ctx, "PATCH", *base+"/"+name(i%*objects)+"?"+*query, change.fill(i, fill), *media)
 				case "delete":
 					r = req(ctx, "DELETE", *base+"/"+name(i), nil, "")
 				default:
