@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from openapi import formats, gotext
+from openapi.json_values import identical
 from openapi.structural import ABSENT, JSON, Schema, Violation
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -102,16 +103,6 @@ def compile(schema: Schema) -> Validate:
     return validate
 
 
-def _equal(one: JSON, other: JSON) -> bool:
-    """Compare as Go's DeepEqual does: neither `1 == true` nor `1 == 1.0`."""
-    if one.__class__ is not other.__class__:
-        return False
-    if one.__class__ is dict:
-        return len(one) == len(other) and all(key in other and _equal(item, other[key]) for key, item in one.items())
-    if one.__class__ is list:
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(one == other)
-
 
 def _unchanged(schema: Schema, value: JSON, old: JSON) -> bool:
     """Compare as ratcheting does: elements of a list map are matched by their key, in any order; without a key they count as new."""
@@ -130,7 +121,7 @@ def _unchanged(schema: Schema, value: JSON, old: JSON) -> bool:
             if key is None or key not in before or not _unchanged(schema.items, item, before[key]):
                 return False
         return len(value) == len(old)
-    return _equal(value, old)
+    return identical(value, old)
 
 
 def _check_of(schema: Schema) -> _Check:
@@ -580,7 +571,7 @@ def _immutable_rule(names: tuple[str, ...]) -> _Check:
     def rule(value: dict[str, Any], old: JSON) -> list[_Problem] | None:
         if old.__class__ is not dict:
             return None
-        changed = [name for name in names if name in old and not (name in value and _equal(value[name], old[name]))]
+        changed = [name for name in names if name in old and not (name in value and identical(value[name], old[name]))]
         return [_Problem("invalid", value.get(name), "field is immutable", phase=2, path=[name]) for name in changed] or None
 
     return rule

@@ -11,6 +11,7 @@ import re
 from typing import Any, Final
 
 from apiserver.meta import json_codec
+from openapi.json_values import copy, identical
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -39,13 +40,13 @@ def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
         if path is None:
             raise PatchError(f"{kind} operation is missing its path")
         if kind == "add":
-            _add(document, path, _copy(operation.get("value")))
+            _add(document, path, copy(operation.get("value")))
         elif kind == "remove":
             _remove(document, path)
         elif kind == "replace":
-            _replace(document, path, _copy(operation.get("value")))
+            _replace(document, path, copy(operation.get("value")))
         elif kind == "test":
-            if not _same(_get(document, path) if path else document[0], operation.get("value")):
+            if not identical(_get(document, path) if path else document[0], operation.get("value")):
                 raise PatchError(f"testing value {path} failed")
         else:
             source = operation.get("from")
@@ -63,7 +64,7 @@ def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
                         f"Unable to complete the copy, the accumulated size increase of copy is {copied_bytes}, "
                         f"exceeding the limit {MAX_COPIED_BYTES}"
                     )
-                _add(document, path, _copy(found))
+                _add(document, path, copy(found))
     return document[0]
 
 
@@ -136,21 +137,3 @@ def _index(key: str, size: int, path: str) -> int:
 def _unescape(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~") if "~" in step else step
 
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are written alike: neither `1` and `true` nor `1` and `1.0` are."""
-    if one.__class__ is not other.__class__:
-        return False
-    if one.__class__ is dict:
-        return len(one) == len(other) and all(key in other and _same(member, other[key]) for key, member in one.items())
-    if one.__class__ is list:
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
-
-
-def _copy(value: Any) -> Any:
-    if value.__class__ is dict:
-        return {key: _copy(member) for key, member in value.items()}
-    if value.__class__ is list:
-        return [_copy(member) for member in value]
-    return value

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from openapi.json_values import copy
+
 
 def merge(value: dict[str, Any], patch: dict[str, Any]) -> None:
     """Apply the patch to `value`, in place: null removes, objects merge, everything else replaces.
@@ -25,7 +27,7 @@ def merge(value: dict[str, Any], patch: dict[str, Any]) -> None:
         else:
             # A list that takes the place of something else than an object loses the nulls of the objects in it; one that replaces an
             # object does not.
-            value[key] = _copy(wanted) if value.get(key).__class__ is dict else _without_nulls(wanted)
+            value[key] = copy(wanted) if value.get(key).__class__ is dict else _without_nulls(wanted)
 
 
 def _without_nulls(wanted: Any) -> Any:
@@ -35,10 +37,3 @@ def _without_nulls(wanted: Any) -> Any:
         return [_without_nulls(member) for member in wanted]
     return wanted
 
-
-def _copy(wanted: Any) -> Any:
-    if wanted.__class__ is dict:
-        return {key: _copy(member) for key, member in wanted.items()}
-    if wanted.__class__ is list:
-        return [_copy(member) for member in wanted]
-    return wanted
