@@ -99,7 +99,9 @@ async def _end(app: App, listener: Server, config: Config, stop_now: asyncio.Eve
 
 async def _end_gently(app: App, listener: Server, config: Config) -> None:
     app.drain()
-    await asyncio.sleep(config.shutdown_delay_seconds)
+    await asyncio.sleep(config.shutdown_delay_seconds / 2)
+    listener.part()
+    await asyncio.sleep(config.shutdown_delay_seconds / 2)
     app.end_watches()
     await listener.stop(timeout_seconds=config.shutdown_timeout_seconds, accept_until_quiet=config.shutdown_send_retry_after)
 

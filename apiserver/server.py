@@ -132,7 +132,7 @@ class _Request(web.BaseRequest):
         del headers[hdrs.SERVER]
         # What follows a declined request for another protocol is not to be read as anything.
         declined = self._message.upgrade and response.status != 101
-        if self.protocol.listener.draining or declined:  # type: ignore[attr-defined]
+        if self.protocol.listener.parting or declined:  # type: ignore[attr-defined]
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 
@@ -157,7 +157,9 @@ class _Listener(web.Server):
             # A compressed body is refused where bodies are read; nothing is unpacked before somebody is known to be allowed to send it.
             "auto_decompress": False,
         }
-        self.draining = False
+        self.parting = False
+        """Whether each answer ends its connection."""
+        self._draining = False
         self.quiet = asyncio.Event()
         self.quiet.set()
         self._busy = 0
@@ -184,12 +186,12 @@ class _Listener(web.Server):
             connection.busy = False
             connection.reading = None
             self._busy -= 1
-            if self.draining and not self._busy:
+            if self._draining and not self._busy:
                 self.quiet.set()
 
     def drain(self) -> None:
         """Answer each running request, then close its connection; close the idle ones now."""
-        self.draining = True
+        self.parting = self._draining = True
         if self._busy:
             self.quiet.clear()
         for connection in self.connections:
@@ -352,6 +354,15 @@ class Server:
         if self._socket.fileno() >= 0:
             self._acceptor.stop()
             self._socket.close()
+
+    def part(self) -> None:
+        """End each connection with the next answer on it.
+
+        A client that has one idle may send a request while it is being closed, and cannot know what became of that. So connections that are
+        in use are ended by the answers that clients wait for, while new ones already lead elsewhere; `stop` closes those that have been idle since.
+        """
+        assert self._listener is not None
+        self._listener.parting = True
 
     async def stop(self, *, timeout_seconds: float, accept_until_quiet: bool = False) -> None:
         """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.

@@ -49,9 +49,36 @@ class Serving:
         return answers
 
 
-@contextmanager
-def serving(data_dir: Path, *flags: str, cwd: Path = ROOT, quiet: bool = True) -> Iterator[Serving]:
-    """Serve on a free port until the end of the block; the process must then end well when it is told to, and have complained of nothing.
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A server's process, which whoever started it ends or kills."""
+
+    serving: Serving
+    process: subprocess.Popen[str]
+    errors: Path
+
+    def end(self, *, quiet: bool = True) -> None:
+        """Tell it to end, and wait: it must end well, and have complained of nothing when it is to be `quiet`."""
+        self.process.terminate()
+        code = self.process.wait(_END_SECONDS)
+        self.gone()
+        complaints = self.errors.read_text() if quiet else ""
+        assert (code, complaints) == (0, ""), f"the server ended with {code}: {complaints}"
+
+    def kill(self) -> None:
+        """End it as a crash does. May be called twice."""
+        self.process.kill()
+        self.process.wait()
+        self.gone()
+
+    def gone(self) -> None:
+        """Let go of what belonged to a process that has ended."""
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def start(data_dir: Path, *flags: str, cwd: Path = ROOT) -> Started:
+    """Serve, on a free port unless `flags` say otherwise, and return when the server has said that it is ready.
 
     Raises:
         RuntimeError: it did not become ready; with what it wrote to standard error.
@@ -62,19 +89,27 @@ def serving(data_dir: Path, *flags: str, cwd: Path = ROOT, quiet: bool = True) -
         environment = os.environ | {"PYTHONPATH": str(ROOT), "KUBERNETES_SERVICE_HOST": ""}
         process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True)
     assert process.stdout is not None
-    with process:
-        ready = _READY.fullmatch(process.stdout.readline())
-        if ready is None:
-            process.kill()
-            raise RuntimeError(f"the server did not start: {errors.read_text()}")
-        try:
-            kubeconfig = (cwd / ready[2]).resolve()
-            yield Serving(ready[1], kubeconfig, process.pid, _client_tls(kubeconfig))
-        finally:
-            process.terminate()
-            code = process.wait(_END_SECONDS)
-    complaints = errors.read_text() if quiet else ""
-    assert (code, complaints) == (0, ""), f"the server ended with {code}: {complaints}"
+    ready = _READY.fullmatch(process.stdout.readline())
+    if ready is None:
+        process.kill()
+        process.communicate()
+        raise RuntimeError(f"the server did not start: {errors.read_text()}")
+    kubeconfig = (cwd / ready[2]).resolve()
+    return Started(Serving(ready[1], kubeconfig, process.pid, _client_tls(kubeconfig)), process, errors)
+
+
+@contextmanager
+def serving(data_dir: Path, *flags: str, cwd: Path = ROOT, quiet: bool = True) -> Iterator[Serving]:
+    """Do the same until the end of the block; the process must then end well when it is told to, and have complained of nothing.
+
+    Raises:
+        RuntimeError: it did not become ready; with what it wrote to standard error.
+    """
+    started = start(data_dir, *flags, cwd=cwd)
+    try:
+        yield started.serving
+    finally:
+        started.end(quiet=quiet)
 
 
 def _client_tls(kubeconfig: Path) -> ssl.SSLContext:

@@ -316,6 +316,15 @@ async def test_t122_stopping_finishes_running_requests_and_closes_idle_connectio
         await stopping
 
 
+async def test_t122_connections_end_with_an_answer_before_the_idle_ones_are_closed(pki: Certificates) -> None:
+    async with shell(pki) as listener, listener.client(pki.admin) as client:
+        for close in (None, "close", "close"):
+            async with client.get("/quick") as response:
+                assert (response.status, response.headers.get("Connection")) == (200, close)
+            listener.server.part()
+        await listener.server.stop(timeout_seconds=30)
+
+
 async def test_t122_new_requests_are_sent_elsewhere_while_running_ones_finish_if_that_is_wanted(pki: Certificates) -> None:
     begun, finish, refusing = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
