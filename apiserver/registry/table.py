@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from apiserver.meta.time import human_duration
 from apiserver.registry.jsonpath import JSONPath
 from apiserver.registry.partial import partial_bytes, partial_of_metadata
 
@@ -27,8 +28,6 @@ NAME_DESCRIPTION = (
     "the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration "
     "definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
 )
-
-_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 86400 * 365
 
 
 class Ages(dict[int, bytes]):
@@ -189,38 +188,3 @@ def _text(value: Any) -> str:
     if value is None:
         return "<no value>"
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def human_duration(seconds: float) -> str:
-    """An age in two or three significant figures, as Kubernetes writes it.
-
-    Source: https://github.com/kubernetes/apimachinery/blob/v0.37.2/pkg/util/duration/duration.go
-    """
-    whole = int(seconds)
-    if whole < -1:
-        return "<invalid>"
-    if seconds < 0:
-        return "0s"
-    if whole < 2 * _MINUTE:
-        return f"{whole}s"
-    minutes, hours = whole // _MINUTE, whole // _HOUR
-    if minutes < 10:
-        return _two(minutes, "m", whole % _MINUTE, "s")
-    if minutes < 3 * 60:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    days, years = whole // _DAY, whole // _YEAR
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 2 * 365:
-        return f"{days}d"
-    if days < 8 * 365:
-        return _two(years, "y", days % 365, "d")
-    return f"{years}y"
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
 from apiserver.access import standalone
 from apiserver.app import build_app
@@ -29,7 +30,6 @@ class Collector:
     """Takes spans on a free port."""
 
     def __init__(self) -> None:
-        service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="needs the extra `tracing`")
         self.spans: list[Any] = []
 
         def export(request: Any, _: grpc.ServicerContext) -> Any:

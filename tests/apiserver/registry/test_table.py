@@ -11,7 +11,7 @@ from apiserver.meta.resource import describe
 from apiserver.registry.forms import Form
 from apiserver.registry.jsonpath import JSONPath
 from apiserver.registry.stored_object import ObjectCodec, StoredObject
-from apiserver.registry.table import TableConvertor, human_duration
+from apiserver.registry.table import TableConvertor
 from storage.snapshot import Block
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
@@ -48,33 +48,6 @@ def test_path_finds(path: str, found: list[Any]) -> None:
 def test_path_that_is_not_understood_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="cannot read the JSONPath"):
         JSONPath(path)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "<invalid>"),
-        (-1, "0s"),
-        (0, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (125, "2m5s"),
-        (10 * 60 + 5, "10m"),
-        (179 * 60, "179m"),
-        (3 * 3600, "3h"),
-        (7 * 3600 + 120, "7h2m"),
-        (8 * 3600 + 120, "8h"),
-        (47 * 3600, "47h"),
-        (48 * 3600, "2d"),
-        (7 * 86400 + 3600, "7d1h"),
-        (400 * 86400, "400d"),
-        (730 * 86400, "2y"),
-        (3 * 365 * 86400 + 86400, "3y1d"),
-        (9 * 365 * 86400, "9y"),
-    ],
-)
-def test_age_is_written_as_kubernetes_writes_it(seconds: int, text: str) -> None:
-    assert human_duration(seconds) == text
 
 
 def stored(spec: dict[str, Any], *, created: str = "2026-01-01T00:00:00Z") -> StoredObject:
