@@ -194,6 +194,10 @@ class _Listener(web.Server):
         self.parting = self._draining = True
         if self._busy:
             self.quiet.clear()
+        self.close_idle()
+
+    def close_idle(self) -> None:
+        """Close the connections on which nothing is being answered."""
         for connection in self.connections:
             if isinstance(connection, Connection) and not connection.busy:
                 connection.close()
@@ -359,10 +363,15 @@ class Server:
         """End each connection with the next answer on it.
 
         A client that has one idle may send a request while it is being closed, and cannot know what became of that. So connections that are
-        in use are ended by the answers that clients wait for, while new ones already lead elsewhere; `stop` closes those that have been idle since.
+        in use are ended by the answers that clients wait for, while new ones already lead elsewhere.
         """
         assert self._listener is not None
         self._listener.parting = True
+
+    def close_idle(self) -> None:
+        """Close the connections on which nothing is being answered: some time after `part`, none of those that are in use are left."""
+        assert self._listener is not None
+        self._listener.close_idle()
 
     async def stop(self, *, timeout_seconds: float, accept_until_quiet: bool = False) -> None:
         """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.
