@@ -14,8 +14,7 @@ import orjson
 from aiohttp import HttpVersion11, web
 from isal import isal_zlib
 
-from apiserver.endpoints.negotiation import accepts_gzip, negotiate, response_headers, yaml_bytes
-from apiserver.meta import errors
+from apiserver.endpoints.negotiation import accepts_gzip, check_shape, negotiate, response_headers, yaml_bytes
 from apiserver.meta.options import list_options
 from apiserver.registry.deflated import Deflated, deflate, gzip_member
 from apiserver.registry.errors import api_error
@@ -60,9 +59,7 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     Raises:
         APIError: 406 for the form of a single object.
     """
-    if form.as_ == "PartialObjectMetadata":
-        message = "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"
-        raise errors.APIError(406, "NotAcceptable", message)
+    check_shape(form, is_list=True)
     if call.info.method == "HEAD":
         return web.Response(headers=response_headers(call, form.media_type))
     if form.media_type == "application/yaml":

@@ -30,6 +30,7 @@ SERVED: tuple[MediaType, ...] = ("application/json", "application/yaml", "applic
 STREAMED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 _PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 _GO_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _CONVERSIONS: dict[str, Conversion] = {
     "Table": "Table",
@@ -146,6 +147,8 @@ def _form_of(parameters: Mapping[str, str], media_type: MediaType, tables: bool)
 def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
     """Return the form that the client prefers of those that can be served; without `tables` there is no Table.
 
+    A write that could not be answered in this form is refused here, before it has changed anything.
+
     Raises:
         APIError: 406 NotAcceptable; 400 for a wrong `includeObject` of a Table.
     """
@@ -160,7 +163,20 @@ def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
         raise errors.not_acceptable(SERVED)
     if form.as_ == "Table":
         form = replace(form, tables=tables, include_object=_include_object(query))
+    if call.info.verb in _WRITES:
+        check_shape(form, is_list=call.info.verb == "deletecollection")
     return _indented(form) if pretty else form
+
+
+def check_shape(form: Form, *, is_list: bool) -> None:
+    """Check that a form fits what is to be answered.
+
+    Raises:
+        APIError: 406 for the form of a list and a single object, or the other way round.
+    """
+    if form.as_ == ("PartialObjectMetadata" if is_list else "PartialObjectMetadataList"):
+        found = "a list (*unstructured.UnstructuredList)" if is_list else "not a list (*unstructured.Unstructured)"
+        raise errors.APIError(406, "NotAcceptable", f"you requested {form.as_}, but the requested object is {found}")
 
 
 def negotiate_failure(call: Call) -> Form:
@@ -240,16 +256,14 @@ def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200
         return web.Response(status=code, body=obj.wire + b"\n", headers=response_headers(call, "application/json"))
     if not form.as_:
         return _respond(call, form, obj.object, code)
+    check_shape(form, is_list=False)
     if form.as_ == "Table" and form.tables is not None:
         body = form.tables.single(obj, form)
-    elif form.as_ == "PartialObjectMetadata" and form.is_protobuf:
+    elif form.is_protobuf:
         body = protobuf.envelope(form.meta_api_version, form.as_, partial_protobuf(obj))
         return web.Response(status=code, body=body, headers=response_headers(call, form.media_type))
-    elif form.as_ == "PartialObjectMetadata":
-        body = partial_bytes(obj, form.version)
     else:
-        message = "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"
-        raise errors.APIError(406, "NotAcceptable", message)
+        body = partial_bytes(obj, form.version)
     return _respond(call, form, lambda: orjson.loads(body), code, json=body)
 
 

@@ -208,6 +208,8 @@ def _decode(body: bytes, call: Call, read: Callable[[dict[str, Any], list[str]],
     written = format_of(call)
     try:
         value, twice = decode(body, written, strict=field_validation != "Ignore")
+        if value is None:  # to Go, null is a struct without members
+            value = {}
         if value.__class__ is not dict:
             raise BodyError(f"json: cannot unmarshal {go_type_of(value)} into Go value of type v1.Scale")
         read(value, report)

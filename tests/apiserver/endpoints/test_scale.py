@@ -94,6 +94,15 @@ async def test_a_scale_that_cannot_be_is_told(
         assert await response.json() == value
 
 
+async def test_null_is_a_scale_without_members(client: aiohttp.ClientSession, value: dict[str, Any]) -> None:
+    """T084: as Go's decoder has it."""
+    answers = []
+    for body in ("null", "{}"):
+        async with client.put(SCALE, data=body, headers={"Content-Type": "application/json"}) as response:
+            answers.append(await assert_status(response, 400, "BadRequest"))
+    assert answers[0] == answers[1]
+
+
 async def test_a_dry_run_scales_nothing(client: aiohttp.ClientSession, value: dict[str, Any]) -> None:
     """T014"""
     async with client.put(f"{SCALE}?dryRun=All", json=scale(5)) as response:
