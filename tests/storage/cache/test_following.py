@@ -263,7 +263,7 @@ async def test_a_store_whose_revision_went_back_is_not_shown(store: GatedStore, 
     await cache.wait_ready()
     held = contents(cache)
     older = GatedStore()
-    cache._store = older  # the same address, another store behind it
+    cache._store = cache._follower._store = older  # the same address, another store behind it
     store.lose_watches(Compacted(1, 2))
     await older.until(lambda: len(older.lists) >= 2)
     assert contents(cache) == held
@@ -296,8 +296,8 @@ async def test_verify_finds_nothing_in_a_sound_cache_and_a_difference_in_a_broke
     notes = Notes()
     cache.subscribe(notes)
     wrong = Item(PREFIX + "3", 2, b"0")
-    cache._snapshot = cache._snapshot.write(cache.revision, [(wrong.key, wrong)])
-    cache._entries[wrong.key] = wrong
+    cache._image.snapshot = cache._image.snapshot.write(cache.revision, [(wrong.key, wrong)])
+    cache._image.entries[wrong.key] = wrong
     with pytest.raises(Corrupted, match=rf"holds \('{PREFIX}3', 2\) where the store has \('{PREFIX}3', \d+\)"):
         await cache.verify()
     await notes.until(lambda told: "reset" in told)
@@ -309,7 +309,7 @@ async def test_verify_finds_what_the_store_has_no_more_and_what_the_cache_lacks(
     await cache.create(PREFIX + "b", b"1")
     extra = Item(PREFIX + "z", 2, b"1")
     for write in ((PREFIX + "b", None), (extra.key, extra)):
-        cache._snapshot = cache._snapshot.write(cache.revision, [write])
+        cache._image.snapshot = cache._image.snapshot.write(cache.revision, [write])
         notes = Notes()
         cache.subscribe(notes)
         with pytest.raises(Corrupted):
