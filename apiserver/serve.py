@@ -98,14 +98,11 @@ async def _end(app: App, listener: Server, config: Config, stop_now: asyncio.Eve
 
 
 async def _end_gently(app: App, listener: Server, config: Config) -> None:
-    quarter = config.shutdown_delay_seconds / 4
     app.drain()
-    await asyncio.sleep(2 * quarter)
-    listener.part()
-    await asyncio.sleep(quarter)
-    # Before the watches end: when they all come back at once, clients reach for the connections that they have kept.
-    listener.close_idle()
-    await asyncio.sleep(quarter)
+    if config.shutdown_delay_seconds:
+        await asyncio.sleep(config.shutdown_delay_seconds / 2)
+        listener.part()
+        await asyncio.sleep(config.shutdown_delay_seconds / 2)
     app.end_watches()
     await listener.stop(timeout_seconds=config.shutdown_timeout_seconds, accept_until_quiet=config.shutdown_send_retry_after)
 

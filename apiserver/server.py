@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 _CLOSE_SECONDS = 2.0
 _CUT_SECONDS = 0.01
+_LINGER_SECONDS = 0.5
 _ACCEPTED_PER_TURN = 4
 _HANDSHAKES_TOGETHER = 32
 _PATIENCE_SECONDS = 0.01
@@ -159,9 +160,8 @@ class _Listener(web.Server):
         }
         self.parting = False
         """Whether each answer ends its connection."""
-        self._draining = False
         self.quiet = asyncio.Event()
-        self.quiet.set()
+        """Set while no request is being answered, which is not kept up to date before `parting`."""
         self._busy = 0
 
     def __call__(self) -> Connection:
@@ -180,21 +180,22 @@ class _Listener(web.Server):
         if request.method == "GET":
             connection.reading = asyncio.current_task()
         self._busy += 1
+        if self.parting:
+            self.quiet.clear()
         try:
             return await self._entry(request, connection.peer)
         finally:
             connection.busy = False
             connection.reading = None
             self._busy -= 1
-            if self._draining and not self._busy:
+            if self.parting and not self._busy:
                 self.quiet.set()
 
-    def drain(self) -> None:
-        """Answer each running request, then close its connection; close the idle ones now."""
-        self.parting = self._draining = True
-        if self._busy:
-            self.quiet.clear()
-        self.close_idle()
+    def part(self) -> None:
+        """End each connection with the next answer on it."""
+        self.parting = True
+        if not self._busy:
+            self.quiet.set()
 
     def close_idle(self) -> None:
         """Close the connections on which nothing is being answered."""
@@ -360,18 +361,14 @@ class Server:
             self._socket.close()
 
     def part(self) -> None:
-        """End each connection with the next answer on it.
+        """End each connection with the next answer on it: new ones lead elsewhere by now.
 
-        A client that has one idle may send a request while it is being closed, and cannot know what became of that. So connections that are
-        in use are ended by the answers that clients wait for, while new ones already lead elsewhere.
+        A client may send a request into an idle connection while that is being closed, and cannot know then what became of it. So those
+        that are in use end with answers that clients wait for, and `stop` lingers before it closes the others: above all those of
+        watches that have just ended, which their clients take up again.
         """
         assert self._listener is not None
-        self._listener.parting = True
-
-    def close_idle(self) -> None:
-        """Close the connections on which nothing is being answered: some time after `part`, none of those that are in use are left."""
-        assert self._listener is not None
-        self._listener.close_idle()
+        self._listener.part()
 
     async def stop(self, *, timeout_seconds: float, accept_until_quiet: bool = False) -> None:
         """Accept no more connections, finish the running requests, and close. What takes longer than the time-out is cut off.
@@ -381,11 +378,16 @@ class Server:
         """
         assert self._acceptor is not None
         assert self._listener is not None
+        linger_seconds = _LINGER_SECONDS if self._listener.parting else 0.0
         if not accept_until_quiet:
             self._accept_no_more()
-        self._listener.drain()
+        self._listener.part()
+        if not linger_seconds:
+            self._listener.close_idle()
         try:
             async with asyncio.timeout(timeout_seconds):
+                await self._listener.quiet.wait()
+                await asyncio.sleep(linger_seconds)
                 await self._listener.quiet.wait()
         except TimeoutError:
             _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)

@@ -317,12 +317,32 @@ async def test_t122_stopping_finishes_running_requests_and_closes_idle_connectio
 
 
 async def test_t122_connections_end_with_an_answer_before_the_idle_ones_are_closed(pki: Certificates) -> None:
-    async with shell(pki) as listener, listener.client(pki.admin) as client:
+    begun, finish = asyncio.Event(), asyncio.Event()
+
+    async def wait(call: Call) -> web.Response:
+        if call.info.path == "/slow":
+            begun.set()
+            await finish.wait()
+        return web.Response()
+
+    async with shell(pki, wait) as listener, listener.client(pki.admin) as client, listener.client(pki.admin) as idle:
         for close in (None, "close", "close"):
             async with client.get("/quick") as response:
                 assert (response.status, response.headers.get("Connection")) == (200, close)
+            if close is None:
+                async with idle.get("/quick") as response:
+                    assert "Connection" not in response.headers
             listener.server.part()
-        await listener.server.stop(timeout_seconds=30)
+        slow = asyncio.create_task(client.get("/slow"))
+        await begun.wait()
+        stopping = asyncio.create_task(listener.server.stop(timeout_seconds=30))
+        with pytest.raises(ConnectionError):
+            await asyncio.open_connection("127.0.0.1", listener.port)
+        async with idle.get("/quick") as response:
+            assert (response.status, response.headers["Connection"]) == (200, "close")
+        finish.set()
+        assert (await slow).status == 200
+        await stopping
 
 
 async def test_t122_new_requests_are_sent_elsewhere_while_running_ones_finish_if_that_is_wanted(pki: Certificates) -> None:

@@ -50,7 +50,7 @@ class ControlPlane:
         self.flags = flags
         (self._port,) = free_ports(1)
         self._etcd = Etcd(folder)
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def url(self) -> str:
@@ -152,20 +152,36 @@ class ControlPlane:
     @contextmanager
     def away(self) -> Iterator[None]:
         """Be without kube-apiserver inside of the block: it is killed, and ready again at the end."""
-        api_server = self._processes.pop(0)
-        api_server.kill()
-        api_server.wait()
+        self._kill("kube-apiserver")
         try:
             yield
         finally:
             self._launch_api_server()
-            self._processes.insert(0, self._processes.pop())
             self._wait_ready()
+
+    @contextmanager
+    def etcd_away(self) -> Iterator[None]:
+        """Be without kube-apiserver's etcd inside of the block: it is killed, and kube-apiserver ready again at the end."""
+        self._etcd.stop()
+        try:
+            yield
+        finally:
+            self._etcd.start()
+            self._wait_ready()
+
+    @contextmanager
+    def controllers_away(self) -> Iterator[None]:
+        """Be without controllers inside of the block: they are killed, and started again at the end."""
+        self._kill("kube-controller-manager")
+        try:
+            yield
+        finally:
+            self.start_controller_manager()
 
     def stop(self) -> None:
         """Stop what was started, last first. May be called twice."""
         while self._processes:
-            process = self._processes.pop()
+            _, process = self._processes.popitem()
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
             try:
@@ -176,15 +192,20 @@ class ControlPlane:
         self._etcd.stop()
 
     def _launch(self, program: str, *arguments: str) -> None:
-        with (self.folder / f"{program}.log").open("wb") as log:
-            self._processes.append(subprocess.Popen([str(path(program)), *arguments], stdout=log, stderr=log))
+        with (self.folder / f"{program}.log").open("ab") as log:
+            self._processes[program] = subprocess.Popen([str(path(program)), *arguments], stdout=log, stderr=log)
+
+    def _kill(self, program: str) -> None:
+        process = self._processes.pop(program)
+        process.kill()
+        process.wait()
 
     def _wait_ready(self) -> None:
         deadline, context = time.monotonic() + _START_SECONDS, self.tls(self.pki.admin)
         while True:
             with suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(f"{self.url}/readyz", context=context):
                 return
-            if self._processes[-1].poll() is not None or time.monotonic() > deadline:
+            if self._processes["kube-apiserver"].poll() is not None or time.monotonic() > deadline:
                 log = (self.folder / "kube-apiserver.log").read_text(errors="replace")
                 raise RuntimeError(f"kube-apiserver does not start:\n{log[-4000:]}")
             time.sleep(0.1)

@@ -13,6 +13,7 @@ from tests import tools
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import Aggregated, control_plane, registered, serving
 from tests.e2e.installed import Cluster, installed
+from tests.e2e.replicated import Replicated, replicated
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
@@ -52,3 +53,10 @@ def cluster(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A cluster with controllers in which our server is installed: each test has a namespace of its own."""
     with installed(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def service(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicated]:
+    """The same with two replicas over etcd. A test may take any part away, and brings it back."""
+    with replicated(tmp_path_factory.mktemp("replicated")) as service:
+        yield service

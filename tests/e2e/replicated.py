@@ -1,0 +1,155 @@
+"""Our server as it runs in production: replicas over one etcd behind a Service, in a cluster with controllers.
+
+Each part can be taken away and brought back. The authorities that kube-apiserver knows, its proxy's certificate and the replicas' serving
+certificate are in files of their own, to be replaced.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from apiserver.certificates import Certificates, KeyPair, prepare_certificates
+from tests.apiserver.process import Started, start
+from tests.controlplane.control_plane import ControlPlane
+from tests.e2e.balancer import Balancer
+from tests.e2e.installed import OURS, SERVER_USER, Cluster, registration, until
+from tests.tools.etcd import Etcd, free_ports
+
+SERVICE_NAME = "clrk-apiserver.clrk-system.svc"
+DELAY_SECONDS = 2
+"""For how long a replica that ends serves on; the balancer takes a tenth of that to notice."""
+
+
+class Replica:
+    """One of our servers, at one port for ever, started again and again."""
+
+    def __init__(self, data_dir: Path, port: int, *flags: str) -> None:
+        self.port = port
+        self._data_dir = data_dir
+        self._flags = (f"--secure-port={port}", *flags)
+        self._started: Started | None = None
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    @property
+    def running(self) -> Started:
+        assert self._started is not None
+        return self._started
+
+    def start(self) -> None:
+        """Start it and return when it is ready."""
+        self._started = start(self._data_dir, *self._flags)
+
+    def end(self, *, quiet: bool = False) -> None:
+        """Tell it to end, and return when it has, well. May be called twice."""
+        started, self._started = self._started, None
+        if started is not None:
+            started.end(quiet=quiet)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.running.kill()
+        self._started = None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is read again when it changes."""
+
+    client_authorities: Path
+    front_proxy_authorities: Path
+    proxy_certificate: Path
+    proxy_key: Path
+    serving_certificate: Path
+    serving_key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """All of it."""
+
+    cluster: Cluster
+    etcd: Etcd
+    replicas: tuple[Replica, ...]
+    balancer: Balancer
+    files: Files
+    pki: Certificates
+    """Of the serving certificate."""
+
+    @property
+    def plane(self) -> ControlPlane:
+        return self.cluster.plane
+
+    def wait_ready(self, *replicas: Replica) -> None:
+        """Return when the Service leads to these replicas (all when none are named)."""
+        self.balancer.wait(ready={replica.port for replica in replicas or self.replicas})
+
+    def wait_available(self) -> None:
+        """Return when kube-apiserver sends requests to us."""
+        self.cluster.kubectl("wait", "--for=condition=Available", "--timeout=50s", *OURS)
+
+
+def put(pair: KeyPair, certificate: Path, key: Path) -> None:
+    """Have both files hold this pair."""
+    shutil.copyfile(pair.key_file, key)
+    shutil.copyfile(pair.certificate_file, certificate)
+
+
+@contextmanager
+def replicated(folder: Path) -> Iterator[Replicated]:
+    """Two replicas that are available, and controllers that have known them from their start."""
+    pki = prepare_certificates(folder / "serving", [SERVICE_NAME, "localhost"])
+    files = Files(*(folder / name for name in ("client-ca", "proxy-ca", "proxy.crt", "proxy.key", "serving.crt", "serving.key")))
+    plane = ControlPlane(
+        folder,
+        flags=(
+            f"--client-ca-file={files.client_authorities}",
+            f"--requestheader-client-ca-file={files.front_proxy_authorities}",
+            f"--proxy-client-cert-file={files.proxy_certificate}",
+            f"--proxy-client-key-file={files.proxy_key}",
+        ),
+    )
+    shutil.copyfile(plane.pki.authority.certificate_file, files.client_authorities)
+    shutil.copyfile(plane.front_proxy.authority.certificate_file, files.front_proxy_authorities)
+    put(plane.proxy_client, files.proxy_certificate, files.proxy_key)
+    put(pki.serving, files.serving_certificate, files.serving_key)
+    (folder / "ours").mkdir()
+    etcd = Etcd(folder / "ours")
+    flags = (
+        f"--etcd-servers={etcd.url}",
+        f"--kubeconfig={plane.kubeconfig_of(plane.client(SERVER_USER))}",
+        f"--tls-cert-file={files.serving_certificate}",
+        f"--tls-private-key-file={files.serving_key}",
+        f"--shutdown-delay-duration={DELAY_SECONDS}s",
+    )
+    replicas = tuple(Replica(folder / f"replica-{number}", port, *flags) for number, port in enumerate(free_ports(2)))
+    balancer = Balancer([replica.port for replica in replicas])
+    with ExitStack() as stack:
+        stack.callback(plane.stop)
+        plane.start()
+        stack.callback(etcd.stop)
+        etcd.start()
+        stack.callback(balancer.stop)
+        balancer.start()
+        # Its controllers share one identity here, which a real cluster splits into one for each with its own permissions.
+        plane.kubectl("create", "clusterrolebinding", "controllers", "--clusterrole=cluster-admin", "--user=system:kube-controller-manager")
+        authority = f"--ca-file={pki.authority.certificate_file}"
+        registered = registration(authority, "--external-name=localhost", f"--port={balancer.port}", f"--user={SERVER_USER}")
+        plane.kubectl("apply", "--server-side", "-f", "-", stdin=registered.encode())
+        for replica in replicas:
+            stack.callback(replica.end)
+            replica.start()
+        cluster = Cluster(plane, replicas[0].running.serving, registered)
+        everything = Replicated(cluster, etcd, replicas, balancer, files, pki)
+        everything.wait_ready()
+        everything.wait_available()
+        plane.start_controller_manager()
+        until(lambda: "workerpools" in cluster.kubectl("get", "clusterrole", "view", "-o", "yaml"))
+        yield everything
+        cluster.kubectl("delete", *OURS)
