@@ -194,11 +194,11 @@ def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
         resources = [kind.published for kind in load(*_importable(kinds))]
     except KindError as error:
         raise OneLine(str(error)) from error
-    described = {"title": _DISTRIBUTION, "version": version(_DISTRIBUTION)}
+    title, number = _DISTRIBUTION, version(_DISTRIBUTION)
     if form == "v2":
-        click.echo(v2.document(resources, **described).content)
+        click.echo(v2.document(resources, title=title, version=number).content)
         return
-    documents = v3.documents(resources, **described)
+    documents = v3.documents(resources, title=title, version=number)
     click.echo(b"{" + b",".join(b'"%s":%s' % (name.encode(), document.content) for name, document in documents.items()) + b"}")
 
 

@@ -64,8 +64,8 @@ class Access:
     """What must hold for the server to be ready."""
     tasks: tuple[Work, ...] = ()
     """What must run for it."""
-    delegated: bool = False
-    """Whether there is a kube-apiserver that is asked; else the server stands alone."""
+    cluster: ClusterClient | None = None
+    """The way to the kube-apiserver that is asked; None: the server stands alone."""
 
 
 def standalone(authorities: Iterable[x509.Certificate]) -> Access:
@@ -135,7 +135,7 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
         (CreateAuthorization(allowed.check),),
         checks,
         tasks,
-        delegated=True,
+        cluster=core,
     )
 
 

@@ -17,6 +17,7 @@ from apiserver import kinds
 from apiserver.admission.chain import Chain
 from apiserver.audit.log import AuditLog
 from apiserver.audit.policy import PolicyError, load_policy
+from apiserver.cluster.shared_definitions import SharedDefinitions
 from apiserver.config import StartupError
 from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
@@ -116,7 +117,7 @@ def build_app(
     if served_kinds is None:
         served_kinds = load_kinds(config.kinds)
     measured = MeasuredStore(store, every_read=config.store_name == "etcd")
-    garbage_collected = access.delegated if config.enable_garbage_collector is None else config.enable_garbage_collector
+    garbage_collected = access.cluster is not None if config.enable_garbage_collector is None else config.enable_garbage_collector
     resources = tuple(ResourceStore(kind, measured, limits=config.cache, garbage_collected=garbage_collected) for kind in served_kinds)
     described = [resource.kind for resource in resources]
     events = [WatchEvents() for _ in resources]
@@ -159,6 +160,8 @@ def build_app(
         refusing=refusing if config.shutdown_send_retry_after else None,
     )
     router = Router(served, paths)
+    if access.cluster is not None:
+        tasks = (SharedDefinitions(access.cluster, documents.adopt).run, *tasks)
     tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *tasks)
     return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 import orjson
 
+from openapi.adopted import adopted
 from openapi.definitions import definitions
 from openapi.document import Document, by_path, common_parameters, encoded
 from openapi.operations import Operation, discovery_operations, operations_of
@@ -20,12 +22,16 @@ from openapi.parameters import Parameter
 from openapi.published import PublishedResource
 from openapi.writer import META, V2
 
+_OURS: Final[Mapping[str, Any]] = MappingProxyType({})
 _NEVER_SHARED = {"name", "dryRun", "fieldValidation"}
 """`name` depends on the kind; old versions of kubectl look for the other two in the operation itself."""
 
 
-def document(resources: Sequence[PublishedResource], *, title: str, version: str) -> Document:
-    """Return the document at `/openapi/v2`. `title` and `version` say what the server is."""
+def document(resources: Sequence[PublishedResource], *, title: str, version: str, shared_words: Mapping[str, Any] = _OURS) -> Document:
+    """Return the document at `/openapi/v2`. `title` and `version` say what the server is.
+
+    `shared_words` are definitions of shared types by another server, whose words are used where both mean the same.
+    """
     ordered = sorted(resources, key=lambda resource: (resource.group, resource.version, resource.plural))
     groups = dict.fromkeys(resource.group for resource in ordered)
     operations = [*discovery_operations(groups), *(operation for resource in ordered for operation in operations_of(resource))]
@@ -38,7 +44,7 @@ def document(resources: Sequence[PublishedResource], *, title: str, version: str
             "swagger": "2.0",
             "info": {"title": title, "version": version},
             "paths": paths,
-            "definitions": definitions(roots, ordered, V2),
+            "definitions": adopted(definitions(roots, ordered, V2), shared_words),
             "parameters": shared,
             "securityDefinitions": {
                 "BearerToken": {"description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"}

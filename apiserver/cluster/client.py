@@ -75,6 +75,16 @@ class ClusterClient:
         """
         return await self._request("GET", path, None, timeout_seconds)
 
+    async def read(self, path: str, *, timeout_seconds: float = 10.0) -> bytes:
+        """What is at a path, as it is sent: for large documents, which would hold the loop while they are read.
+
+        Raises:
+            ClusterError: there is nothing, or no answer in time.
+        """
+        with _failures():
+            async with asyncio.timeout(timeout_seconds), self._send("GET", path, None) as response:
+                return await _read(response)
+
     async def post(self, path: str, value: dict[str, Any], *, timeout_seconds: float = 10.0) -> dict[str, Any]:
         """What the server makes of an object that it is sent.
 

@@ -1,7 +1,7 @@
 """`/openapi/v2` and `/openapi/v3`: the published documents, with the caching headers that make clients fetch each content once.
 
-All documents are made together on first use, once, in a thread. The v2 document comes as protobuf too, which is all that kubectl asks for;
-the others are JSON, and a client that takes nothing else gets 406.
+All documents are made together on first use, once, in a thread; in a cluster once more, with the cluster's words for shared types. The v2
+document comes as protobuf too, which is all that kubectl asks for; the others are JSON, and a client that takes nothing else gets 406.
 Source: https://github.com/kubernetes/kube-openapi/blob/d427ff9ee9ad/pkg/handler3/handler.go and pkg/handler/handler.go
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import formatdate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from isal import igzip
@@ -54,20 +54,27 @@ class Documents:
         self._resources = [kind.published for kind in kinds]
         self._title = title
         self._version = version
+        self._shared_words: Mapping[str, Any] = {}
         self._making: asyncio.Future[dict[str, _Content]] | None = None
         self.made_at = ""
         """When the documents were made, as a header writes it; empty before."""
+
+    def adopt(self, definitions: Mapping[str, Any]) -> None:
+        """Use the words of these definitions for shared types from now on, in the document that is merged with the one they are from."""
+        if definitions != self._shared_words:
+            self._shared_words = definitions
+            self._making = None
 
     async def get(self, name: str) -> _Content:
         """Return the document at `/openapi/<name>`. Others share the making; cancelling one of them does not end it."""
         if self._making is None:
             self.made_at = formatdate(time.time(), usegmt=True)
-            self._making = asyncio.ensure_future(asyncio.to_thread(self._make))
+            self._making = asyncio.ensure_future(asyncio.to_thread(self._make, self._shared_words))
         return (await asyncio.shield(self._making))[name]
 
-    def _make(self) -> dict[str, _Content]:
+    def _make(self, shared_words: Mapping[str, Any]) -> dict[str, _Content]:
         by_version = v3.documents(self._resources, title=self._title, version=self._version)
-        all_of_it = v2.document(self._resources, title=self._title, version=self._version)
+        all_of_it = v2.document(self._resources, title=self._title, version=self._version, shared_words=shared_words)
         found = {f"{_INDEX}/{name}": {_JSON: _published(document)} for name, document in by_version.items()}
         found[_INDEX] = {_JSON: _published(v3.index(by_version))}
         as_protobuf = _Published(*_sizes(v2_protobuf.encoded(all_of_it).content), all_of_it.etag)

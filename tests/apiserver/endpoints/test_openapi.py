@@ -7,8 +7,11 @@ import gzip
 import aiohttp
 import orjson
 
+from apiserver.endpoints.openapi import Documents
+from apiserver.meta.resource import describe
 from openapi import v2_protobuf
 from openapi.document import encoded
+from tests.apiserver.gadgets import Gadget
 from tests.apiserver.reading import read
 from tests.apiserver.status_assertions import assert_status
 
@@ -59,6 +62,27 @@ async def test_v2_comes_as_json_and_as_the_protobuf_that_kubectl_asks_for(client
             assert response.status == 200
             assert response.headers["Content-Type"] == v2_protobuf.MEDIA_TYPE
             assert (await response.read()) == v2_protobuf.encoded(encoded(document)).content
+
+
+async def test_t010_words_of_another_server_make_another_document_and_the_same_words_none() -> None:
+    documents = Documents([describe(Gadget)], title="t", version="v1")
+    name = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+    words = {name: {"description": "In other words.", "type": "string", "format": "date-time"}}
+
+    async def etag() -> str:
+        return (await documents.get("v2"))["application/json"].hash
+
+    ours = await etag()
+    documents.adopt(words)
+    theirs, made_at = await etag(), documents.made_at
+    assert theirs != ours
+    assert orjson.loads((await documents.get("v2"))["application/json"].content)["definitions"][name] == words[name]
+    making = documents.get("v2")
+    documents.adopt(dict(words))
+    assert (await making)["application/json"].hash == await etag() == theirs
+    assert documents.made_at == made_at
+    documents.adopt({})
+    assert await etag() == ours
 
 
 async def test_documents_are_compressed_for_who_takes_it(client: aiohttp.ClientSession) -> None:
