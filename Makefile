@@ -40,7 +40,7 @@ docs: install
 # The real etcd, kubectl and control plane, built from their Go modules into a cache outside the checkout. The tests build them by
 # themselves when a Go toolchain is there; this target only says so early, and once.
 tools:
-	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen
+	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen helm
 
 lint: install
 	$(BIN)/ruff check .
