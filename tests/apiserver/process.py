@@ -58,8 +58,12 @@ class Started:
     errors: Path
 
     def end(self, *, quiet: bool = True) -> None:
-        """Tell it to end, and wait: it must end well, and have complained of nothing when it is to be `quiet`."""
+        """Tell it to end, and `wait`."""
         self.process.terminate()
+        self.wait(quiet=quiet)
+
+    def wait(self, *, quiet: bool = True) -> None:
+        """Return when it has ended, as it must, well; it must have complained of nothing when it is to be `quiet`."""
         code = self.process.wait(_END_SECONDS)
         self.gone()
         complaints = self.errors.read_text() if quiet else ""

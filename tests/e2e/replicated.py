@@ -7,6 +7,7 @@ certificate are in files of their own, to be replaced.
 from __future__ import annotations
 
 import shutil
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -42,15 +43,24 @@ class Replica:
         assert self._started is not None
         return self._started
 
-    def start(self) -> None:
+    def start(self, *flags: str) -> None:
         """Start it and return when it is ready."""
-        self._started = start(self._data_dir, *self._flags)
+        self._started = start(self._data_dir, *self._flags, *flags)
 
-    def end(self, *, quiet: bool = False) -> None:
-        """Tell it to end, and return when it has, well. May be called twice."""
-        started, self._started = self._started, None
-        if started is not None:
-            started.end(quiet=quiet)
+    def tell(self) -> None:
+        """Tell it to end, and return at once."""
+        self.running.process.terminate()
+
+    def wait(self) -> None:
+        """Return when it has ended, as it must, well."""
+        self.running.wait(quiet=False)
+        self._started = None
+
+    def end(self) -> None:
+        """Tell it to end, and return when it has. May be called when it does not run."""
+        if self._started is not None:
+            self.tell()
+            self.wait()
 
     def kill(self) -> None:
         """End it as a crash does."""
@@ -85,6 +95,12 @@ class Replicated:
     @property
     def plane(self) -> ControlPlane:
         return self.cluster.plane
+
+    def tls(self) -> ssl.SSLContext:
+        """An administrator's context that reaches a replica."""
+        context = ssl.create_default_context(cafile=str(self.pki.authority.certificate_file))
+        context.load_cert_chain(self.plane.pki.admin.certificate_file, self.plane.pki.admin.key_file)
+        return context
 
     def wait_ready(self, *replicas: Replica) -> None:
         """Return when the Service leads to these replicas (all when none are named)."""
