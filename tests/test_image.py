@@ -1,0 +1,59 @@
+"""What the Containerfile copies is enough to build the package, whole, and all that it names is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+INSTRUCTIONS = re.sub(r"\\\n\s*", "", (ROOT / "Containerfile").read_text())
+_COPIED = re.compile(r"^COPY (?!--from)(.+) \S+$", re.MULTILINE)
+
+
+def copied() -> list[str]:
+    return [name for names in _COPIED.findall(INSTRUCTIONS) for name in names.split()]
+
+
+@pytest.mark.slow
+def test_the_package_is_built_from_what_is_copied_and_nothing_is_missing(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    for name in copied():
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, source)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        f"--wheel-dir={tmp_path}",
+        str(source),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        inside = set(opened.namelist())
+        [entry_points] = [opened.read(name).decode() for name in inside if name.endswith("entry_points.txt")]
+    modules = {str(file.relative_to(ROOT)) for package in ("apiserver", "openapi", "storage") for file in (ROOT / package).rglob("*.py")}
+    assert modules <= inside
+    assert {f"{package}/py.typed" for package in ("apiserver", "openapi", "storage")} <= inside
+    assert "clrk-apiserver = " in entry_points
+
+
+def test_the_build_checks_hashes_and_the_server_has_no_rights() -> None:
+    assert "--require-hashes" in INSTRUCTIONS
+    assert re.search(r"^USER 65532:65532$", INSTRUCTIONS, re.MULTILINE)
+    assert '--data-dir=/var/lib/clrk-apiserver"' in INSTRUCTIONS
+    assert re.search(r"^VOLUME /var/lib/clrk-apiserver$", INSTRUCTIONS, re.MULTILINE)
