@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from apiserver.auth_flags import auth_options
-from apiserver.flags import DURATION, FILE, FOLDER, OneLine, StoreFlags, run, store_options
+from apiserver.flags import DURATION, FILE, FOLDER, Commands, OneLine, StoreFlags, Unusable, run, store_options
 from apiserver.log_format import JSONFormatter, LineFormatter
 from apiserver.store_commands import store
 
@@ -38,7 +38,7 @@ _KINDS = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="clrk-apiserver")
 def main() -> None:
     """A Kubernetes API server for WorkerPools and LocalWorkers, or for kinds of your own."""
@@ -156,7 +156,7 @@ def serve(
         )
         run(serve_until_stopped(config, location, ready=_say_ready))
     except StartupError as error:
-        raise OneLine(str(error)) from error
+        raise Unusable(str(error)) from error
 
 
 def _say_ready(address: str, kubeconfig: Path) -> None:
@@ -193,7 +193,7 @@ def openapi(kinds: tuple[str, ...], form: Literal["v2", "v3"]) -> None:
     try:
         resources = [kind.published for kind in load(*_importable(kinds))]
     except KindError as error:
-        raise OneLine(str(error)) from error
+        raise Unusable(str(error)) from error
     title, number = _DISTRIBUTION, version(_DISTRIBUTION)
     if form == "v2":
         click.echo(v2.document(resources, title=title, version=number).content)
@@ -234,9 +234,9 @@ def manifests(
         ca_bundle = b"" if without_ca else authority_file.read_bytes()
         served = load(*_importable(kinds))
     except OSError as error:
-        raise OneLine(f"cannot read {authority_file}: {error.strerror}; a server makes it when it starts, or see --ca-file") from error
+        raise Unusable(f"cannot read {authority_file}: {error.strerror}; a server makes it when it starts, or see --ca-file") from error
     except KindError as error:
-        raise OneLine(str(error)) from error
+        raise Unusable(str(error)) from error
     port = port or (6443 if external_name else 443)
     registration = Registration(namespace=namespace, external_name=external_name, port=port, user=user, ca_bundle=ca_bundle)
     click.echo(manifests_of(served, registration), nl=False)
@@ -263,7 +263,9 @@ def check(kubeconfig: Path, namespace: str, user: str, address: str, kinds: tupl
         api_services = tuple(dict.fromkeys(f"{kind.version}.{kind.group}" for kind in load(*_importable(kinds))))
         installation = Installation(api_services=api_services, user=user, groups=groups, address=address)
         found = run(_faults(read_kubeconfig(kubeconfig), installation))
-    except (KubeconfigError, KindError, ClusterError) as error:
+    except (KubeconfigError, KindError) as error:
+        raise Unusable(str(error)) from error
+    except ClusterError as error:
         raise OneLine(str(error)) from error
     for fault in found or ("Nothing is wrong.",):
         click.echo(fault)

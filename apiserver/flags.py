@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -43,11 +44,42 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 class OneLine(click.ClickException):
-    """A failure, told in one line."""
+    """A failure, told in one line; the exit code is 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Write it to standard error."""
-        click.echo(f"clrk-apiserver: {self.format_message()}", err=True)
+        click.echo(f"clrk-apiserver: {' '.join(self.format_message().split())}", err=True)
+
+
+class Unusable(OneLine):
+    """What was given cannot be used, and nothing has been done; the exit code is 2."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Commands that say in one line, too, what is wrong with their flags."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+        """Read the flags before the command."""
+        with _in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the command and its flags, and run it."""
+        with _in_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx is not None else "clrk-apiserver"
+        raise Unusable(f"{error.format_message().rstrip('.')}; see `{command} --help`") from error
 
 
 @dataclass(slots=True)
@@ -85,7 +117,7 @@ class StoreFlags:
                 password=self._password() if self.etcd_user else None,
             )
         except ValueError as error:
-            raise OneLine(str(error)) from error
+            raise Unusable(str(error)) from error
 
     def _password(self) -> str | None:
         # From a file or from the environment: everybody on the machine can see a flag.
@@ -94,7 +126,7 @@ class StoreFlags:
         try:
             return self.etcd_password_file.read_text().rstrip("\r\n")
         except OSError as error:
-            raise OneLine(f"cannot read {self.etcd_password_file}: {error.strerror}") from error
+            raise Unusable(f"cannot read {self.etcd_password_file}: {error.strerror}") from error
 
 
 def _check_pem(file: Path) -> None:
@@ -102,9 +134,9 @@ def _check_pem(file: Path) -> None:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise OneLine(f"cannot read {file}: {error.strerror}") from error
+        raise Unusable(f"cannot read {file}: {error.strerror}") from error
     if b"-----BEGIN " not in content:
-        raise OneLine(f"{file} holds no certificate or key in PEM")
+        raise Unusable(f"{file} holds no certificate or key in PEM")
 
 
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from apiserver.flags import FILE, OneLine, StoreFlags, run, store_options
+from apiserver.flags import FILE, OneLine, StoreFlags, Unusable, run, store_options
 from storage.errors import KeyExists, StoreError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def migrate(flags: StoreFlags, target: Literal["etcd", "sqlite"]) -> None:
     from storage import transfer
 
     if not flags.etcd_servers:
-        raise OneLine("--etcd-servers says which etcd is meant")
+        raise Unusable("--etcd-servers says which etcd is meant")
     embedded, etcd = flags.data_dir, flags.etcd()
     ends = (embedded, etcd) if target == "etcd" else (etcd, embedded)
     revision = _with_progress("Moving", lambda progress: transfer.migrate(*ends, exclusive=True, progress=progress))

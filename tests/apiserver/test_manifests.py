@@ -67,7 +67,7 @@ def test_the_authority_is_that_of_the_data_directory_or_the_one_that_is_named(tm
 
 def test_without_an_authority_nothing_is_printed(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["manifests", f"--data-dir={tmp_path}"])
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert "ca.crt" in done.stderr
 
 

@@ -193,7 +193,7 @@ async def test_an_etcd_that_cannot_be_reached_is_waited_for(tmp_path: Path, star
 def failure(*arguments: str | Path) -> str:
     """Run the command inside of this process, and return the one line that it fails with."""
     result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("clrk-apiserver: ")
     assert result.stderr.count("\n") == 1
@@ -255,6 +255,29 @@ def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, nonsense: Path,
     assert failure(*serving(tmp_path / "data"), *given) == text.replace("FILE", str(nonsense))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param(["serve", "--nope"], "No such option '--nope'; see `main serve --help`", id="flag"),
+        pytest.param(["--nope"], "No such option '--nope'; see `main --help`", id="flag before the command"),
+        pytest.param(["nope"], "No such command 'nope'; see `main --help`", id="command"),
+        pytest.param(["store", "nope"], "No such command 'nope'; see `main store --help`", id="command of a group"),
+        pytest.param(["serve", "more"], "Got unexpected extra argument (more); see `main serve --help`", id="argument"),
+        pytest.param(
+            ["serve", "--request-timeout=1x"],
+            "Invalid value for '--request-timeout': time: invalid duration \"1x\"; see `main serve --help`",
+            id="duration",
+        ),
+        # click writes this one in several lines.
+        pytest.param(
+            ["store", "migrate"], "Missing option '--to'. Choose from: etcd, sqlite; see `main store migrate --help`", id="missing choice"
+        ),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(arguments: list[str], text: str) -> None:
+    assert failure(*arguments) == text
+
+
 async def test_a_store_that_cannot_be_opened_is_told_in_one_line(tmp_path: Path, start: Start, nonsense: Path) -> None:
     folder, damaged = tmp_path / "folder", tmp_path / "damaged"
     (folder / "store.db").mkdir(parents=True)
@@ -275,7 +298,7 @@ async def test_a_store_that_is_served_already_is_told_in_one_line(tmp_path: Path
 
 async def failure_last(process: Process) -> str:
     out, err = await process.communicate()
-    assert (process.returncode, out) == (1, b"")
+    assert (process.returncode, out) == (2, b"")
     assert err.count(b"\n") == 1, err
     return err.decode().rstrip("\n").removeprefix("clrk-apiserver: ")
 

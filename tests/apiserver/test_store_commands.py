@@ -61,10 +61,10 @@ def done(*arguments: str | Path) -> str:
     return result.stdout.rstrip("\n")
 
 
-def failure(*arguments: str | Path) -> str:
+def failure(*arguments: str | Path, code: int = 1) -> str:
     """Run a command that must fail, and return the one line that it fails with."""
     result = store(*arguments)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (code, "")
     assert result.stderr.startswith("clrk-apiserver: ")
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr.removeprefix("clrk-apiserver: ").rstrip("\n")
@@ -300,7 +300,7 @@ def test_what_cannot_be_copied_is_told_in_one_line(tmp_path: Path) -> None:
     full = "the store that would be filled is not empty"
     assert failure("backup", file, "--data-dir", data) == f"{file} exists"
     assert failure("restore", file, "--data-dir", data) == full
-    assert failure("migrate", "--to", "sqlite", "--data-dir", data) == "--etcd-servers says which etcd is meant"
+    assert failure("migrate", "--to", "sqlite", "--data-dir", data, code=2) == "--etcd-servers says which etcd is meant"
     assert failure("backup", tmp_path / "new.db", "--data-dir", nothing) == f"there is no store at {nothing}"
     assert failure("restore", nothing, "--data-dir", tmp_path / "new") == f"there is no store at {nothing}"
     assert failure("restore", nonsense, "--data-dir", tmp_path / "new") == "the store's file is damaged: file is not a database"
