@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 
 from apiserver.config import AuthConfig
-from tests import tools
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import Aggregated, control_plane, registered, serving
 from tests.e2e.installed import Cluster, installed
 from tests.e2e.replicated import Replicated, replicated
+from tests.tools.needed import needed
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 
@@ -21,13 +20,8 @@ _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 @pytest.fixture(scope="session")
 def programs() -> None:
     """They are built when they are missing. Who has no Go may skip these tests, CI may not."""
-    try:
-        for program in _PROGRAMS:
-            tools.path(program)
-    except tools.ToolError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+    for program in _PROGRAMS:
+        needed(program)
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests import tools
 from tests.apiserver.process import Serving, serving
 from tests.kubectl.running import Kubectl
+from tests.tools.needed import needed
 
 VERSIONS = ("1.37", "1.32")
 
@@ -22,16 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if folder in item.path.parents:
             item.add_marker(pytest.mark.kubectl)
-
-
-def program(name: str) -> Path:
-    """A program that is built when it is missing. Who has no Go may skip these tests, CI may not."""
-    try:
-        return tools.path(name)
-    except tools.ToolError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="package")
@@ -53,4 +42,4 @@ def kubectl(request: pytest.FixtureRequest, server: Serving, home: Path) -> Kube
     namespace = f"ns-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}"
     own_home = home / version
     own_home.mkdir(exist_ok=True)
-    return Kubectl(program(f"kubectl-{version}"), version, server, namespace, own_home)
+    return Kubectl(needed(f"kubectl-{version}"), version, server, namespace, own_home)

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.process import Serving, serving
-from tests.kubectl.conftest import program
 from tests.kubectl.running import SAMPLES, Kubectl, pool, rows
 from tests.tools.etcd import Etcd
+from tests.tools.needed import needed
 
 pytestmark = pytest.mark.etcd
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    program("etcd")
+    needed("etcd")
     folder = tmp_path_factory.mktemp("etcd")
     etcd = Etcd(folder)
     etcd.start()

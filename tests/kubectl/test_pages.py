@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.apiserver.process import ROOT, serving
-from tests.kubectl.conftest import program
+from tests.tools.needed import needed
 
 SESSION = ROOT / "docs" / "kubectl-session.md"
 PAGES = [SESSION, ROOT / "README.md"]
@@ -27,7 +27,7 @@ def rerun(text: str, folder: Path) -> str:
     """The page with what its commands print now, against a server of its own. Ages are as the page has them when all else is equal."""
     tools = folder / "bin"
     tools.mkdir()
-    (tools / "kubectl").symlink_to(program("kubectl-1.37"))
+    (tools / "kubectl").symlink_to(needed("kubectl-1.37"))
     with serving(folder / "clrk") as server:
         environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(folder), "KUBECONFIG": str(server.kubeconfig)}
 
