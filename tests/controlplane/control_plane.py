@@ -196,7 +196,7 @@ class ControlPlane:
             self._processes[program] = subprocess.Popen([str(path(program)), *arguments], stdout=log, stderr=log)
 
     def _kill(self, program: str) -> None:
-        process = self._processes.pop(program)
+        process = self._processes[program]  # it keeps its place in the order in which all are stopped
         process.kill()
         process.wait()
 

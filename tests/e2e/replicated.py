@@ -18,6 +18,7 @@ from tests.apiserver.process import Started, start
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.balancer import Balancer
 from tests.e2e.installed import OURS, SERVER_USER, Cluster, registration, until
+from tests.e2e.traffic import Tolerance, Traffic
 from tests.tools.etcd import Etcd, free_ports
 
 SERVICE_NAME = "clrk-apiserver.clrk-system.svc"
@@ -96,11 +97,22 @@ class Replicated:
     def plane(self) -> ControlPlane:
         return self.cluster.plane
 
-    def tls(self) -> ssl.SSLContext:
-        """An administrator's context that reaches a replica."""
+    def tls(self, client: KeyPair | None = None) -> ssl.SSLContext:
+        """A context that reaches a replica with this identity, the administrator's when none is given."""
+        client = client or self.plane.pki.admin
         context = ssl.create_default_context(cafile=str(self.pki.authority.certificate_file))
-        context.load_cert_chain(self.plane.pki.admin.certificate_file, self.plane.pki.admin.key_file)
+        context.load_cert_chain(client.certificate_file, client.key_file)
         return context
+
+    def clients(self, namespace: str, tolerance: Tolerance) -> Traffic:
+        """Clients of kube-apiserver, in a namespace of their own."""
+        self.cluster.namespace(namespace)
+        return Traffic(self.plane.url, self.plane.tls(self.plane.pki.admin), namespace, tolerance)
+
+    def direct_clients(self, namespace: str, replica: Replica, tolerance: Tolerance) -> Traffic:
+        """Clients of one replica, in a namespace of their own."""
+        self.cluster.namespace(namespace)
+        return Traffic(replica.url, self.tls(), namespace, tolerance)
 
     def wait_ready(self, *replicas: Replica) -> None:
         """Return when the Service leads to these replicas (all when none are named)."""
@@ -129,6 +141,8 @@ def replicated(folder: Path) -> Iterator[Replicated]:
             f"--requestheader-client-ca-file={files.front_proxy_authorities}",
             f"--proxy-client-cert-file={files.proxy_certificate}",
             f"--proxy-client-key-file={files.proxy_key}",
+            # Has it say when it has read the proxy's certificate anew.
+            "--vmodule=dynamic_serving_content=2",
         ),
     )
     shutil.copyfile(plane.pki.authority.certificate_file, files.client_authorities)
@@ -157,14 +171,15 @@ def replicated(folder: Path) -> Iterator[Replicated]:
         plane.kubectl("create", "clusterrolebinding", "controllers", "--clusterrole=cluster-admin", "--user=system:kube-controller-manager")
         authority = f"--ca-file={pki.authority.certificate_file}"
         registered = registration(authority, "--external-name=localhost", f"--port={balancer.port}", f"--user={SERVER_USER}")
-        plane.kubectl("apply", "--server-side", "-f", "-", stdin=registered.encode())
+        permissions, _, _ = registered.partition("apiVersion: apiregistration.k8s.io/v1\n")
+        plane.kubectl("apply", "--server-side", "-f", "-", stdin=permissions.encode())
         for replica in replicas:
             stack.callback(replica.end)
             replica.start()
         cluster = Cluster(plane, replicas[0].running.serving, registered)
         everything = Replicated(cluster, etcd, replicas, balancer, files, pki)
         everything.wait_ready()
-        everything.wait_available()
+        cluster.register()
         plane.start_controller_manager()
         until(lambda: "workerpools" in cluster.kubectl("get", "clusterrole", "view", "-o", "yaml"))
         yield everything

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.aggregated import until
 from tests.e2e.replicated import Replica, Replicated
-from tests.e2e.traffic import OUTAGES, Tolerance, Traffic, version_of
+from tests.e2e.traffic import NOTHING, OUTAGES, version_of
 from tests.kubectl.running import pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
@@ -25,12 +25,6 @@ _SMALL_BUFFER_BYTES = 64 * 1024
 
 def pools(namespace: str) -> str:
     return f"/apis/clrk.apoxy.dev/v1alpha1/namespaces/{namespace}/workerpools"
-
-
-def traffic(service: Replicated, namespace: str, tolerance: Tolerance) -> Traffic:
-    """Clients of kube-apiserver."""
-    service.cluster.namespace(namespace)
-    return Traffic(service.plane.url, service.plane.tls(service.plane.pki.admin), namespace, tolerance)
 
 
 def unbuffered(address: Any) -> socket.socket:
@@ -138,7 +132,7 @@ async def test_t106_pages_and_watches_go_on_at_the_other_replica(service: Replic
 
 
 async def test_t122_replicas_are_restarted_one_after_the_other_without_a_failed_request(service: Replicated) -> None:
-    clients = traffic(service, "rolling", Tolerance())
+    clients = service.clients("rolling", NOTHING)
     async with clients.running(writers=8, watchers=50):
         await clients.writes(50)
         for replica in service.replicas:
@@ -156,7 +150,7 @@ async def test_t122_a_second_signal_ends_a_replica_at_once(service: Replicated) 
     await asyncio.to_thread(going.end)
     await asyncio.to_thread(going.start, "--shutdown-delay-duration=10m")
     await asyncio.to_thread(service.wait_ready)
-    clients = traffic(service, "second-signal", OUTAGES)
+    clients = service.clients("second-signal", OUTAGES)
     async with clients.running(writers=4, watchers=50):
         await clients.writes(20)
         going.tell()

@@ -25,7 +25,6 @@ _PACE_SECONDS = 0.01
 _RETRY_SECONDS = 0.1
 _LONGEST_SECONDS = 90.0
 _ANSWERS = {"POST": 201, "PATCH": 200, "GET": 200, "DELETE": 200}
-_TURNED_AWAY = (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,7 @@ class Tolerance:
 
 
 NOTHING = Tolerance()
-TURNED_AWAY = Tolerance(codes=_TURNED_AWAY)
-"""What a client has to put up with from any Kubernetes server."""
-OUTAGES = Tolerance(codes=(*_TURNED_AWAY, 500, 502, 504), broken=True, relists=True)
+OUTAGES = Tolerance(codes=(429, 500, 502, 503, 504), broken=True, relists=True)
 """What comes of a part that was killed."""
 
 
