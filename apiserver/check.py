@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from apiserver.cluster.client import ClusterClient, ClusterError
+from apiserver.cluster.skew import HERE, Clock, of_clocks, of_versions
+from apiserver.endpoints.version import KUBERNETES
 
 _CONNECT_SECONDS: Final = 10.0
 _NOT_YET_VALID, _EXPIRED, _OTHER_NAME = 9, 10, 62
@@ -48,6 +50,13 @@ async def faults(client: ClusterClient, installation: Installation) -> AsyncIter
     Raises:
         ClusterError: kube-apiserver does not answer, or does not let us look.
     """
+    fault = of_versions(await client.get("/version"), KUBERNETES)
+    if fault:
+        yield fault
+    clock = await client.clock("/version")
+    fault = of_clocks("this machine", HERE, "kube-apiserver", clock)
+    if fault:
+        yield fault
     services: dict[tuple[str, str, int], bytes] = {}
     for name in installation.api_services:
         api_service = await _found(client, f"/apis/apiregistration.k8s.io/v1/apiservices/{name}")
@@ -63,8 +72,24 @@ async def faults(client: ClusterClient, installation: Installation) -> AsyncIter
     for (namespace, service_name, port), bundle in services.items():
         async for fault in _of_service(client, installation, namespace, service_name, port, bundle):
             yield fault
+    fault = await _of_server_clock(client, installation, clock)
+    if fault:
+        yield fault
     async for fault in _of_permissions(client, installation):
         yield fault
+
+
+async def _of_server_clock(client: ClusterClient, installation: Installation, clock: Clock) -> str:
+    """What is wrong with the clock of the server, as far as it can be reached through kube-apiserver, whose clock is given."""
+    for name in installation.api_services:
+        version, _, group = name.partition(".")
+        try:
+            found = await client.clock(f"/apis/{group}/{version}")
+        except ClusterError:
+            # That nobody answers is said elsewhere.
+            continue
+        return of_clocks("the server", found, "kube-apiserver", clock)
+    return ""
 
 
 async def _found(client: ClusterClient, path: str) -> dict[str, Any] | None:

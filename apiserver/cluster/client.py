@@ -18,6 +18,7 @@ from yarl import URL
 
 from apiserver.cluster.credentials import Credentials, Identity, tls_context
 from apiserver.cluster.kubeconfig import KubeconfigError
+from apiserver.cluster.skew import Clock
 
 if TYPE_CHECKING:
     import ssl
@@ -84,6 +85,17 @@ class ClusterClient:
         with _failures():
             async with asyncio.timeout(timeout_seconds), self._send("GET", path, None) as response:
                 return await _read(response)
+
+    async def clock(self, path: str) -> Clock:
+        """The clock of whoever answers at a path, which behind kube-apiserver may be another server.
+
+        Raises:
+            ClusterError: nobody does, or without a Date.
+        """
+        asked_at = time.time()
+        with _failures():
+            async with asyncio.timeout(10.0), self._send("GET", path, None) as response:
+                return Clock.read(response.headers.get("Date", ""), asked_at=asked_at)
 
     async def post(self, path: str, value: dict[str, Any], *, timeout_seconds: float = 10.0) -> dict[str, Any]:
         """What the server makes of an object that it is sent.

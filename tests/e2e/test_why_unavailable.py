@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from apiserver.__main__ import main
 from apiserver.certificates import prepare_certificates
+from apiserver.cluster import skew
+from tests.apiserver.auth.signing import SERVER, Signed, authority
 from tests.e2e.installed import SERVER_USER, Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
 API_SERVICE = "apiservice/v1alpha1.clrk.apoxy.dev"
+API_SERVICES = (API_SERVICE, "apiservice/v1alpha1.worker.saved.sh")
+DAY = timedelta(days=1)
+HOST = "other.clrk-system.svc"
 SERVICE = ("service/clrk-apiserver", "-n", "clrk-system")
 
 
@@ -78,6 +93,107 @@ def test_a_fault_is_found(cluster: Cluster, tmp_path: Path, commands: list[tuple
         cluster.register()
     assert code == 1
     assert told in output
+
+
+@contextmanager
+def impostor(folder: Path, certificate: Signed, *, ahead_seconds: float = 0.0) -> Iterator[int]:
+    """A server in our place, with this certificate and a clock that is wrong by so much; gives its port."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return formatdate(time.time() + ahead_seconds, usegmt=True)
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    pem = folder / "impostor.pem"
+    key = certificate.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(certificate.certificate.public_bytes(Encoding.PEM) + key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def led_astray(cluster: Cluster, port: int, signer: Signed) -> Iterator[None]:
+    """Our APIServices lead to that port inside of the block."""
+    bundle = base64.b64encode(signer.certificate.public_bytes(Encoding.PEM)).decode()
+    create = ("create", "service", "externalname", "other", "--external-name=localhost", f"--tcp={port}", "-n", "clrk-system")
+    try:
+        cluster.kubectl(*create)
+        for api_service in API_SERVICES:
+            cluster.kubectl("patch", api_service, *spec(service={"name": "other", "port": port}, caBundle=bundle))
+        yield
+    finally:
+        cluster.kubectl("delete", "service/other", "-n", "clrk-system")
+        cluster.register()
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "told"),
+    [
+        pytest.param(DAY, 2 * DAY, "is not valid yet: the clocks differ", id="not yet"),
+        pytest.param(-2 * DAY, -DAY, "has expired, or the clocks differ", id="not any more"),
+    ],
+)
+def test_a_certificate_of_another_time_is_told(cluster: Cluster, tmp_path: Path, begin: timedelta, end: timedelta, told: str) -> None:
+    signer = authority("of the impostor")
+    names = x509.SubjectAlternativeName([x509.DNSName(HOST)])
+    certificate = signer.sign(HOST, purposes=SERVER, begin=begin, end=end, extensions=[names])
+    with impostor(tmp_path, certificate) as port, led_astray(cluster, port, signer):
+        code, output = checked(cluster)
+    assert code == 1
+    assert told in output
+
+
+@pytest.mark.parametrize(
+    ("ahead_seconds", "told"),
+    [
+        pytest.param(3600.0, "seconds ahead of that of kube-apiserver", id="ahead"),
+        pytest.param(-3600.0, "of kube-apiserver is 3", id="behind"),
+    ],
+)
+def test_a_clock_of_the_server_that_is_wrong_is_told(cluster: Cluster, tmp_path: Path, ahead_seconds: float, told: str) -> None:
+    signer = authority("of the impostor")
+    certificate = signer.sign(HOST, purposes=SERVER, extensions=[x509.SubjectAlternativeName([x509.DNSName(HOST)])])
+    with impostor(tmp_path, certificate, ahead_seconds=ahead_seconds) as port, led_astray(cluster, port, signer):
+        cluster.kubectl("wait", "--for=condition=Available", "--timeout=50s", *API_SERVICES)
+        code, output = checked(cluster)
+    assert code == 1
+    assert output.startswith("The clock of ")
+    assert told in output
+    assert "the server" in output
+
+
+def test_a_clock_here_that_is_wrong_is_told(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() + 3600)
+    code, output = checked(cluster)
+    assert code == 1
+    assert output.startswith("The clock of this machine is ")
+    assert output.count("\n") == 1
+
+
+def test_a_kube_apiserver_of_another_age_is_told(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skew, "OLDEST", (1, 99))
+    code, output = checked(cluster)
+    assert code == 1
+    assert output == "kube-apiserver is v1.37.2, older than 1.99, the first that reads the discovery of this server.\n"
 
 
 def test_who_may_not_look_is_told_so(cluster: Cluster) -> None:
