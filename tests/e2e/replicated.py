@@ -6,10 +6,11 @@ certificate are in files of their own, to be replaced.
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import ssl
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +122,16 @@ class Replicated:
     def wait_available(self) -> None:
         """Return when kube-apiserver sends requests to us."""
         self.cluster.kubectl("wait", "--for=condition=Available", "--timeout=50s", *OURS)
+
+
+@asynccontextmanager
+async def without(away: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """Be without a part during the block, while clients in this loop work on: taking it away and bringing it back takes seconds."""
+    await asyncio.to_thread(away.__enter__)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(away.__exit__, None, None, None)
 
 
 def put(pair: KeyPair, certificate: Path, key: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
 from tests.e2e.aggregated import until
 from tests.e2e.installed import OURS
-from tests.e2e.replicated import SERVICE_NAME, Replica, Replicated, put
+from tests.e2e.replicated import SERVICE_NAME, Replica, Replicated, put, without
 from tests.e2e.traffic import NOTHING
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
@@ -102,7 +102,7 @@ async def test_t089_the_authority_of_clients_is_replaced(service: Replicated, tm
             assert (await session.get(POOLS, ssl=kept_open)).status == 401
             await through.writes(10)
 
-        with service.plane.away():
+        async with without(service.plane.away()):
             append(file, other)
             await direct.writes(50)
         await until(lambda: is_now(service, user, {200}))

@@ -125,10 +125,16 @@ class Traffic:
                 raise AssertionError(f"{method} {path}: {error!r}") from error
             raise Refused from error
         self.counts[f"{method} {response.status}"] += 1
-        if response.status in self.tolerance.codes:
+        if self.turned_away(response):
             self.refusals.append(f"{method} {path}: {response.status} {content.decode()}")
             raise Refused
         return response.status, orjson.loads(content) if response.content_type == "application/json" else content.decode()
+
+    def turned_away(self, response: aiohttp.ClientResponse) -> bool:
+        """Whether an answer is put up with."""
+        # For a moment after its start kube-apiserver does not know our resources, and says so without a Status.
+        unknown = self.tolerance.broken and response.status == 404 and response.content_type != "application/json"
+        return unknown or response.status in self.tolerance.codes
 
     async def insist(self, client: aiohttp.ClientSession, method: str, path: str, value: Any = None) -> tuple[Any, bool]:
         """Ask until it is answered, and return the answer and whether it had to be asked again. What is gone may be deleted again."""
@@ -227,7 +233,7 @@ class Watcher:
                     if response.status == 200:
                         await self._take(response)
                         continue
-                    assert response.status in traffic.tolerance.codes, f"watch: {response.status} {await response.text()}"
+                    assert traffic.turned_away(response), f"watch: {response.status} {await response.text()}"
             except (aiohttp.ClientError, TimeoutError) as error:
                 traffic.counts["WATCH broken"] += 1
                 if not traffic.tolerance.broken:
