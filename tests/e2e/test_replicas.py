@@ -35,10 +35,12 @@ def unbuffered(address: Any) -> socket.socket:
 
 
 @asynccontextmanager
-async def client(service: Replicated, replica: Replica, socket_factory: Any = None) -> AsyncIterator[aiohttp.ClientSession]:
+async def client(
+    service: Replicated, replica: Replica, socket_factory: Any = None, *, raise_for_status: bool = True
+) -> AsyncIterator[aiohttp.ClientSession]:
     """An administrator who asks one replica."""
     connector = aiohttp.TCPConnector(ssl=service.tls(), limit=0, socket_factory=socket_factory)
-    async with aiohttp.ClientSession(replica.url, connector=connector, raise_for_status=True) as session:
+    async with aiohttp.ClientSession(replica.url, connector=connector, raise_for_status=raise_for_status) as session:
         yield session
 
 
