@@ -12,10 +12,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from apiserver import access
 from apiserver.access import Access, make_access
+from apiserver.app import build_app
 from apiserver.auth.bearer_token import BearerToken
 from apiserver.certificates import Certificates, write_kubeconfig
 from apiserver.cluster import kubeconfig
 from apiserver.config import AuthConfig, Config, StartupError, TLSConfig
+from apiserver.meta.options import DeleteOptions
+from storage.memory import MemoryStore
 from tests.apiserver.auth.signing import authority
 
 CLIENTS, PROXIES, NEW = authority("clients"), authority("proxies"), authority("new")
@@ -50,6 +53,33 @@ def test_alone_only_its_own_authority_counts(made: Callable[..., Access], pki: C
     alone = made()
     assert (delegated(alone), alone.anonymous, alone.mutators, alone.tasks) == (False, None, (), ())
     assert alone.trust.certificates == [pki.authority.certificate]
+
+
+@pytest.mark.parametrize(
+    ("in_a_cluster", "said", "collected"),
+    [
+        pytest.param(True, None, True, id="in a cluster"),
+        pytest.param(False, None, False, id="alone"),
+        pytest.param(True, False, False, id="switched off in a cluster"),
+        pytest.param(False, True, True, id="switched on alone"),
+    ],
+)
+async def test_t076_a_cluster_is_expected_to_collect_garbage_unless_the_flag_says_otherwise(
+    made: Callable[..., Access], way: Path, tmp_path: Path, in_a_cluster: bool, said: bool | None, collected: bool
+) -> None:
+    config = Config(data_dir=tmp_path, kinds=("tests.apiserver.gadgets",), enable_garbage_collector=said)
+    store = MemoryStore()
+    app = build_app(config, store, made(kubeconfig=way) if in_a_cluster else made())
+    [gadgets] = [resource for resource in app.resources if resource.kind.plural == "gadgets"]
+    running = asyncio.create_task(gadgets.run())
+    value = {"apiVersion": "example.dev/v1", "kind": "Gadget", "metadata": {"name": "x"}, "spec": {}}
+    await gadgets.create("ns1", value)
+    last, gone = await gadgets.delete("ns1", "x", DeleteOptions(propagation_policy="Foreground"))
+    assert gone == (not collected)
+    assert last.object()["metadata"].get("finalizers") == (["foregroundDeletion"] if collected else None)
+    await gadgets.cache.close()
+    await running
+    await store.close()
 
 
 @pytest.mark.parametrize("flag", ["kubeconfig", "authentication_kubeconfig"])

@@ -56,6 +56,20 @@ def test_t123_nobody_gets_everything_and_no_user_the_status() -> None:
             assert not any(resource.endswith("/status") for resource in rule["resources"])
 
 
+def test_t123_the_server_may_ask_for_what_it_lives_by_and_for_nothing_else() -> None:
+    objects = printed("--without-ca")
+    bindings = [*of_kind(objects, "ClusterRoleBinding"), *of_kind(objects, "RoleBinding")]
+    assert {(binding["roleRef"]["kind"], binding["roleRef"]["name"]) for binding in bindings} == {
+        ("ClusterRole", "system:auth-delegator"),
+        ("Role", "extension-apiserver-authentication-reader"),
+        ("ClusterRole", "clrk-apiserver:namespaces"),
+    }
+    subject = {"kind": "ServiceAccount", "name": "clrk-apiserver", "namespace": "clrk-system"}
+    assert all(binding["subjects"] == [subject] for binding in bindings)
+    [role] = [value for value in of_kind(objects, "ClusterRole") if value["metadata"]["name"] == "clrk-apiserver:namespaces"]
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]}]
+
+
 def test_the_authority_is_that_of_the_data_directory_or_the_one_that_is_named(tmp_path: Path) -> None:
     (tmp_path / "pki").mkdir()
     own, other = tmp_path / "pki" / "ca.crt", tmp_path / "other.crt"

@@ -169,14 +169,15 @@ def test_t018_a_saved_copy_is_refused_for_its_version_alone(server: Serving) -> 
     assert not {"deletionTimestamp", "selfLink"} & set(again["metadata"])
 
 
-def test_t019_many_clients_get_generated_names_that_differ(server: Serving) -> None:
+@pytest.mark.parametrize("each", [pytest.param(100, id="short"), pytest.param(2_500, id="as reported", marks=pytest.mark.slow)])
+def test_t019_many_clients_get_generated_names_that_differ(server: Serving, each: int) -> None:
     def generate(count: int) -> list[tuple[int, Any]]:
-        return server.requests(("POST", pools("t019"), pool("")) for _ in range(count))
+        return server.requests(("POST", pools(f"t019-{each}"), pool("")) for _ in range(count))
 
     with ThreadPoolExecutor(8) as threads:
-        answers = [answer for batch in threads.map(generate, [100] * 8) for answer in batch]
+        answers = [answer for batch in threads.map(generate, [each] * 8) for answer in batch]
     assert {code for code, _ in answers} == {201}
-    assert len({value["metadata"]["name"] for _, value in answers}) == 800
+    assert len({value["metadata"]["name"] for _, value in answers}) == 8 * each
 
 
 def test_t030_generation_counts_changes_of_the_desired_state(server: Serving) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ PROXY = PROXIES.sign("front-proxy-client")
 ALICE = CLIENTS.sign("alice", "dev")
 MASTERS = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
 REASONS = {401: "Unauthorized", 403: "Forbidden", 500: "InternalError"}
+TWICE = [("x-remote-user", "admin"), ("X-REMOTE-USER", "root"), ("X-Remote-Group", "system:masters"), ("x-remote-group", "system:masters")]
 TOKEN = {"Authorization": "Bearer robot"}
 
 
@@ -99,7 +100,7 @@ async def server(pki: Certificates, trust: Trust, tmp_path: Path) -> AsyncIterat
         yield Server(listening, trust, cluster, tmp_path)
 
 
-@pytest.mark.parametrize("headers", [None, MASTERS], ids=["no headers", "T087 forged headers"])
+@pytest.mark.parametrize("headers", [None, MASTERS, TWICE], ids=["no headers", "T087 forged headers", "T087 headers in every case"])
 @pytest.mark.parametrize(
     ("identity", "user"),
     [
@@ -111,7 +112,7 @@ async def server(pki: Certificates, trust: Trust, tmp_path: Path) -> AsyncIterat
     ],
 )
 async def test_t087_nobody_is_believed_who_may_not_speak_for_others(
-    server: Server, identity: Signed | None, user: str, headers: dict[str, str] | None
+    server: Server, identity: Signed | None, user: str, headers: Any
 ) -> None:
     code, status = await server.get(GADGETS, identity, headers)
     if not user:
@@ -127,6 +128,38 @@ async def test_t087_nobody_is_believed_who_may_not_speak_for_others(
 async def test_t087_a_token_counts_whatever_certificate_comes_along(server: Server, identity: Signed | None) -> None:
     code, seen = await server.get(GADGETS, identity, {**TOKEN, **MASTERS})
     assert (code, seen["user"]) == (200, "robot")
+
+
+async def test_t088_where_clients_and_proxies_have_one_authority_only_their_names_tell_them_apart(server: Server, trust: Trust) -> None:
+    both = Authorities((CLIENTS.certificate,))
+    trust.replace(clients=both, front_proxies=FrontProxies(both, ("front-proxy-client",)))
+    assert (await server.get(GADGETS, ALICE))[1]["user"] == "alice"
+    assert (await server.get(GADGETS, ALICE, MASTERS))[1]["user"] == "alice"
+    assert (await server.get(GADGETS, CLIENTS.sign("front-proxy-client"), {"X-Remote-User": "bob"}))[1]["user"] == "bob"
+
+
+@pytest.mark.parametrize("listed", [(), ("X-Remote-Uid",)], ids=["not listed", "listed"])
+@pytest.mark.parametrize("uid", ["", "u-1"], ids=["without", "with"])
+async def test_t092_a_review_has_the_uid_that_a_listed_header_names(
+    server: Server, trust: Trust, listed: tuple[str, ...], uid: str
+) -> None:
+    assert trust.front_proxies is not None
+    trust.replace(front_proxies=replace(trust.front_proxies, uid_headers=listed))
+    code, seen = await server.get(GADGETS, PROXY, {"X-Remote-User": "bob"} | ({"X-Remote-Uid": uid} if uid else {}))
+    assert (code, seen["user"]) == (200, "bob")
+    assert server.cluster.asked[-1]["spec"].get("uid", "") == (uid if listed else "")
+
+
+async def test_t093_a_thousand_requests_of_one_user_are_one_review(server: Server) -> None:
+    async def ask(session: aiohttp.ClientSession, count: int) -> None:
+        for _ in range(count):
+            async with session.get(GADGETS, headers={"X-Remote-User": "bob"}) as response:
+                assert response.status == 200
+
+    connector = aiohttp.TCPConnector(ssl=server.tls(PROXY))
+    async with aiohttp.ClientSession(server.listening.url, connector=connector) as session:
+        await asyncio.gather(*(ask(session, 100) for _ in range(10)))
+    assert len(server.cluster.asked) == 1
 
 
 async def test_who_comes_first(server: Server) -> None:

@@ -52,7 +52,14 @@ async def test_empty_list_has_a_version_to_watch_from(client: aiohttp.ClientSess
 
 async def test_list_holds_whole_objects(client: aiohttp.ClientSession) -> None:
     """T112, T055."""
-    made = [await create(client, name) for name in ("a", "b", "c")]
+    made = [await create(client, name, note="n") for name in ("a", "b", "c")]
+    for number, value in enumerate(made):
+        path = f"{GADGETS}/{value['metadata']['name']}/status"
+        async with client.put(path, json=value | {"status": {"readyReplicas": number}}) as response:
+            made[number] = await response.json()
+    assert all(value["spec"] and value["status"] and len(value["metadata"]["managedFields"]) == 2 for value in made)
+    async with watching(client) as events:
+        assert [event["object"] for event in await events.take(3)] == made
     listed = await read(client, GADGETS)
     assert (listed["kind"], listed["apiVersion"]) == ("GadgetList", "example.dev/v1")
     assert listed["items"] == made

@@ -44,15 +44,29 @@ async def test_t097_the_first_key_of_a_prefix_is_in_get_list_and_watch(tmp_path:
         await store.close()
 
 
-async def test_t098_a_list_never_runs_ahead_of_a_write_that_shows_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("delay_milliseconds", "updates"),
+    [
+        pytest.param(2, 15, id="short"),
+        pytest.param(50, 300, id="as reported", marks=pytest.mark.slow),
+        pytest.param(50, 10_000, id="for minutes", marks=pytest.mark.load),
+    ],
+)
+async def test_t098_a_list_never_runs_ahead_of_a_write_that_shows_later(tmp_path: Path, delay_milliseconds: int, updates: int) -> None:
     """CASES T098: an id taken before the commit let a list at 101 miss 100, and the watch from 101 never sent it."""
+
+    def slow_commit() -> bool:
+        # In the writer's thread: the loop goes on meanwhile.
+        apsw.sleep(random.randrange(delay_milliseconds + 1))
+        return False
+
     store = await SqliteStore.open(tmp_path / "store.db")
     store._writer._connection.set_commit_hook(slow_commit)
     keys = [f"{PODS}ns{writer}/a" for writer in range(32)]
 
     async def write(key: str) -> None:
         current = await store.create(key, b"0")
-        for n in range(15):
+        for n in range(updates):
             current = await store.update(key, b"%d" % n, expected_revision=current.revision)
 
     writers = [asyncio.create_task(write(key)) for key in keys]
@@ -78,12 +92,6 @@ async def test_t098_a_list_never_runs_ahead_of_a_write_that_shows_later(tmp_path
 async def read_towards(watch: Following, revision: int, writers: list[asyncio.Task[None]]) -> None:
     while watch.position < revision and not all(writer.done() for writer in writers):
         await watch.batch()
-
-
-def slow_commit() -> bool:
-    # In the writer's thread: the loop goes on meanwhile.
-    apsw.sleep(random.randrange(3))
-    return False
 
 
 async def test_t100_writers_lists_compaction_and_an_outside_reader_get_on(tmp_path: Path) -> None:
