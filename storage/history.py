@@ -1,7 +1,8 @@
 """The changes of the last while, and what the entries were at any revision among them.
 
 A ring with three bounds: how many changes, how many bytes they hold on to, how old they are. What is dropped moves the floor: the oldest
-revision that can still be listed, and after which a watch can still begin. Knows no store; time comes in as a function.
+revision that can still be listed, and after which a watch can still begin. The owner of the entries is told when one has been overwritten,
+so that it can be kept in less room. Knows no store; time comes in as a function.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic
 
@@ -16,7 +18,7 @@ from storage.errors import Compacted, FutureRevision
 from storage.snapshot import E, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +26,9 @@ class RingLimits:
     """How much of the past is kept. Whatever is reached first drops the oldest change."""
 
     changes: int | None = 100_000
-    """How many changes; with their bookkeeping about 0.2 KB each, values apart. None: no such bound."""
-    size_bytes: int | None = 128 * 1024 * 1024
-    """Sum of the sizes of the entries that only a change still names: those overwritten or deleted. None: no such bound."""
+    """How many changes: as many as kube-apiserver keeps at most. None: no such bound."""
+    size_bytes: int | None = 64 * 1024 * 1024
+    """Sum of what the entries hold on to that only a change still names: those overwritten or deleted. None: no such bound."""
     age_seconds: float | None = 600.0
     """Age of the oldest change: as long as etcd keeps it between two compactions at most. None: no such bound."""
     snapshots: int = 8
@@ -45,14 +47,18 @@ class Change(Generic[E]):
     """What was there before; None for a creation."""
 
 
+Retire = Callable[[E, E | None], int]
+"""Is told once of each entry that has been overwritten (by the second one) or deleted; returns how many bytes it still holds on to."""
+
+
 class History(Generic[E]):
     """The ring of changes after `floor`."""
 
-    def __init__(self, floor: int, *, limits: RingLimits, size: Callable[[E], int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, floor: int, *, limits: RingLimits, retire: Retire[E], clock: Callable[[], float] = time.monotonic) -> None:
         self.floor = floor
         """The oldest revision of which everything is known."""
         self._limits = limits
-        self._size = size
+        self._retire = retire
         self._clock = clock
         # Parallel lists with the dropped ones at their beginning: the middle of a deque cannot be reached at once.
         self._changes: list[Change[E]] = []
@@ -73,9 +79,9 @@ class History(Generic[E]):
 
     def append(self, changes: Sequence[Change[E]]) -> None:
         """Add changes that are newer than all there are, in their order, and drop what has become too much."""
-        now, size = self._clock(), self._size
+        now, retire = self._clock(), self._retire
         for change in changes:
-            size_bytes = 0 if change.previous is None else size(change.previous)
+            size_bytes = 0 if change.previous is None else retire(change.previous, change.entry)
             self._size_bytes += size_bytes
             self._changes.append(change)
             self._revisions.append(change.revision)

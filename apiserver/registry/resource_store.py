@@ -57,7 +57,7 @@ class ResourceStore:
         self.kind = kind
         self.codec = ObjectCodec(kind)
         self.cache: WatchCache[StoredObject] = WatchCache(
-            store, self.codec.prefix(), decode=self.codec.decode, limits=limits, size=lambda obj: len(obj.wire)
+            store, self.codec.prefix(), decode=self.codec.decode, limits=limits, retire=StoredObject.retire
         )
         self.strategy = Strategy(kind, self.codec)
         self.now = now

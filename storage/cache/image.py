@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Generic, Protocol
 
 from storage.errors import Compacted, Corrupted, StoreClosed
-from storage.history import Change, History, RingLimits
+from storage.history import Change, History, Retire, RingLimits
 from storage.snapshot import E, Snapshot
 from storage.store import KeyValue, Progress
 
@@ -45,7 +45,7 @@ class Image(Generic[E]):
         *,
         decode: Callable[[KeyValue], E],
         decode_written: Callable[[KeyValue], E | None],
-        size: Callable[[E], int],
+        retire: Retire[E],
         history: RingLimits,
     ) -> None:
         """Make an empty image. `decode_written` returns the entry of a write whose writer has brought it along."""
@@ -59,7 +59,7 @@ class Image(Generic[E]):
         self.closed = False
         self.decode = decode
         self._decode_written = decode_written
-        self._size = size
+        self._retire = retire
         self._limits = history
         self.history = self._history_from(0)
         self._compacted = 0
@@ -148,7 +148,7 @@ class Image(Generic[E]):
                 waiter.set_result(None)
 
     def _history_from(self, revision: int) -> History[E]:
-        return History(revision, limits=self._limits, size=self._size)
+        return History(revision, limits=self._limits, retire=self._retire)
 
     def compacted(self, revision: int) -> None:
         """Learn that the store has forgotten what was below `revision`: it is not told from here either, to those who ask anew."""

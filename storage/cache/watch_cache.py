@@ -27,7 +27,7 @@ from storage.store import KeyValue, Page, WatchBatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from storage.history import Change
+    from storage.history import Change, Retire
     from storage.store import Store
 
 _log = logging.getLogger(__name__)
@@ -43,18 +43,19 @@ class WatchCache(Generic[E]):
         *,
         decode: Callable[[KeyValue], E],
         limits: CacheLimits | None = None,
-        size: Callable[[E], int] = lambda entry: len(entry.value),
+        retire: Retire[E] = lambda entry, _newer: len(entry.value),
     ) -> None:
         """Make an empty cache.
 
         `decode` is a pure function of the KeyValue. For a value that it cannot read it returns an entry that says so; if it raises, the
-        cache is not usable until the value has gone. `size` says how many bytes an entry holds on to, for the bound of the history.
+        cache is not usable until the value has gone. `retire` may keep in less room what has been overwritten, and says
+        how many bytes that is, for the bound of the history.
         """
         self._store = store
         self._prefix = prefix
         self._limits = limits or CacheLimits()
         self._own = OwnWrites[E]()
-        self._image = Image(prefix, decode=decode, decode_written=self._own.entry, size=size, history=self._limits.history)
+        self._image = Image(prefix, decode=decode, decode_written=self._own.entry, retire=retire, history=self._limits.history)
         self._follower = Follower(store, self._image, self._limits)
         self._current = SharedRevision(store.current_revision)
 

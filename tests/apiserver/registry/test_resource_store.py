@@ -126,7 +126,7 @@ async def test_an_own_write_is_not_parsed_again(gadgets: ResourceStore, monkeypa
     def no_decoding(stored: KeyValue) -> StoredObject:
         raise AssertionError("decoded")
 
-    monkeypatch.setattr(gadgets.cache, "_decode", no_decoding)
+    monkeypatch.setattr(gadgets.cache._image, "decode", no_decoding)
     await gadgets.create("ns1", gadget())
     await gadgets.update("ns1", "x", scaled(2))
     assert gadgets.cache.ready

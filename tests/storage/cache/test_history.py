@@ -20,7 +20,7 @@ class Clock:
 
 
 def history(limits: RingLimits, clock: Clock | None = None, floor: int = 0) -> History[Item]:
-    return History(floor, limits=limits, size=lambda item: len(item.value), clock=clock or Clock())
+    return History(floor, limits=limits, retire=lambda item, _newer: len(item.value), clock=clock or Clock())
 
 
 def update(revision: int, key: str = "k", size_bytes: int = 10) -> Change[Item]:
