@@ -158,7 +158,7 @@ async def _yaml(store: ResourceStore, form: Form, listed: ObjectList) -> AsyncIt
         yield yaml_bytes(after)
 
 
-def _yaml_items(body: ListBytes, block: Block) -> bytes:  # type: ignore[type-arg]
+def _yaml_items(body: ListBytes, block: Block[StoredObject]) -> bytes:
     return yaml_bytes(orjson.loads(b"[" + body.items(block) + b"]"))
 
 
