@@ -1,11 +1,14 @@
-"""What the Containerfile copies is enough to build the package, whole, and all that it names is there."""
+"""What the Containerfile copies is enough to build the package, and what the pod may do is enough to run it."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -50,6 +53,32 @@ def test_the_package_is_built_from_what_is_copied_and_nothing_is_missing(tmp_pat
     assert modules <= inside
     assert {f"{package}/py.typed" for package in ("apiserver", "openapi", "storage")} <= inside
     assert "clrk-apiserver = " in entry_points
+
+
+@pytest.mark.slow
+def test_the_server_needs_to_write_nowhere_but_in_its_folder(tmp_path: Path) -> None:
+    """As in the pod: every file system is read-only but for the volume."""
+    unshare = ["unshare", "--user", "--map-root-user", "--mount"]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine gives nobody a user namespace of his own")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    serve = f"{sys.executable} -m apiserver serve --standalone --secure-port=0 --data-dir={folder}"
+    script = f"mount -t tmpfs tmpfs {folder}; mount -o remount,bind,ro /; ! touch {tmp_path}/x 2> /dev/null; exec {serve}"
+    command = [*unshare, "sh", "-ec", script]
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"]}
+    with subprocess.Popen(command, cwd="/", env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        ready = re.match(r"Serving on (https://\S+);", server.stdout.readline())
+        try:
+            assert ready is not None
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with urllib.request.urlopen(f"{ready[1]}/readyz", context=context) as response:
+                assert response.status == 200
+        finally:
+            server.terminate()
+    assert server.returncode == 0
 
 
 def test_the_build_checks_hashes_and_the_server_has_no_rights() -> None:
