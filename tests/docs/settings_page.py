@@ -107,7 +107,7 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str, str
 
 def _option_default(option: click.Option, context: click.Context) -> str:
     default = option.get_default(context)
-    if option.secondary_opts:
+    if option.secondary_opts and isinstance(default, bool):
         return code((option.opts if default else option.secondary_opts)[0])
     if option.count or default == "" or not isinstance(default, str | int | float | Path | tuple):
         return ""
