@@ -1,7 +1,7 @@
 """Discovery: which groups, versions and resources there are, in the classic form and in the aggregated one.
 
 Documents are made once from the kinds and depend on nothing else: a server whose store is away still tells what it serves. The words are
-those that kube-apiserver has for custom resources. Aggregated documents have an ETag, and all answers vary by Accept.
+those that kube-apiserver has for custom resources. Aggregated documents are JSON and have an ETag, and all answers vary by Accept.
 Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/discovery/aggregated/wrapper.go
 """
 
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from aiohttp import web
 
-from apiserver.endpoints.negotiation import negotiate, parse_accept, render, response_headers
-from apiserver.meta import errors
-from apiserver.registry.forms import PLAIN
+from apiserver.endpoints.negotiation import negotiate_document, parse_accept, render, response_headers
+from apiserver.meta import errors, protobuf
 
 if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
@@ -51,14 +50,14 @@ class _Document:
     def __init__(self, value: dict[str, Any]) -> None:
         self._value = value
         self._json = orjson.dumps(value)
+        self._protobuf = protobuf.discovery_document(value)
 
     def respond(self, call: Call) -> web.Response:
-        form = negotiate(call)
-        if form.as_:
-            form = PLAIN
+        form = negotiate_document(call)
         headers = response_headers(call, form.media_type)
         headers["Vary"] = "Accept"
-        return web.Response(body=render(form, lambda: self._value, json=self._json), headers=headers)
+        body = self._protobuf if form.is_protobuf else render(form, lambda: self._value, json=self._json)
+        return web.Response(body=body, headers=headers)
 
 
 class _Aggregated:

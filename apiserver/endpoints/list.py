@@ -63,7 +63,7 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     if call.info.method == "HEAD":
         return web.Response(headers=response_headers(call, form.media_type))
     if form.media_type == "application/yaml":
-        return await _stream(call, form, _yaml(store, form, listed))
+        return await _send_yaml(call, form, _yaml(store, form, listed))
     body = ListBytes(store.kind, form)
     if form.is_protobuf:
         await _make(body.items, listed)
@@ -135,6 +135,24 @@ def _segments(body: ListBytes, listed: ObjectList) -> Iterator[Deflated]:
 
 async def _made(body: ListBytes, listed: ObjectList) -> AsyncIterator[bytes]:
     for piece in _pieces(body, listed):
+        yield piece
+
+
+async def _send_yaml(call: Call, form: Form, pieces: AsyncIterator[bytes]) -> web.StreamResponse:
+    begun: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        begun.append(piece)
+        size += len(piece)
+        if size > GZIP_ABOVE_BYTES:
+            return await _stream(call, form, _continued(begun, pieces), compress=accepts_gzip(call))
+    return web.Response(body=b"".join(begun), headers=response_headers(call, form.media_type))
+
+
+async def _continued(begun: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in begun:
+        yield piece
+    async for piece in pieces:
         yield piece
 
 

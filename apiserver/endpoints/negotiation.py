@@ -106,8 +106,8 @@ def _choose(header: str, tables: bool) -> Form | None:
 
 
 @lru_cache(maxsize=512)
-def _choose_for_failure(header: str) -> Form | None:
-    """The form of a failure: nothing is converted, and each media type will do."""
+def _choose_unconverted(header: str) -> Form | None:
+    """The form of what is no custom resource: nothing is converted, and each media type will do."""
     for clause in parse_accept(header):
         parameters = clause.parameters
         if "as" in parameters or "g" in parameters or "v" in parameters or parameters.get("sv"):
@@ -186,8 +186,21 @@ def negotiate_failure(call: Call) -> Form:
     pretty = _wants_pretty(call.info.query, headers.get("User-Agent", ""))
     if not accept or accept in ("application/json", "*/*"):
         return PRETTY if pretty else PLAIN
-    form = _choose_for_failure(accept) or PRETTY
+    form = _choose_unconverted(accept) or PRETTY
     return _indented(form) if pretty else form
+
+
+def negotiate_document(call: Call) -> Form:
+    """Return the form of a document that is no object, and so never converted, but served as protobuf too.
+
+    Raises:
+        APIError: 406 NotAcceptable.
+    """
+    headers = call.http.headers
+    form = _choose_unconverted(headers.get("Accept", "") or "*/*")
+    if form is None:
+        raise errors.not_acceptable(SERVED)
+    return _indented(form) if _wants_pretty(call.info.query, headers.get("User-Agent", "")) else form
 
 
 def _indented(form: Form) -> Form:

@@ -42,10 +42,16 @@ if TYPE_CHECKING:
     from apiserver.request import Call, Handler
 
 _INT32 = range(-(2**31), 2**31)
+_AGE_DESCRIPTION = (
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in "
+    "happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\n"
+    "Populated by the system. Read-only. Null for lists. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
 _COLUMNS = (
     Column("Desired", "integer", ".spec.replicas", description="Number of desired replicas"),
     Column("Available", "integer", ".status.replicas", description="Number of actual replicas"),
-    Column("Age", "date", ".metadata.creationTimestamp", description="Time since the object was created"),
+    Column("Age", "date", ".metadata.creationTimestamp", description=_AGE_DESCRIPTION),
 )
 
 

@@ -1,4 +1,6 @@
-"""Kubernetes' protobuf for metadata: what clients that read nothing but metadata ask for first, such as the garbage collector.
+"""Kubernetes' protobuf for what is no custom resource: metadata alone, failures, and the classic documents of discovery.
+
+Clients that read nothing but metadata ask for it first, such as the garbage collector.
 
 Messages are written as kube-apiserver writes them, byte for byte: fields in the order of their numbers, a field that is no pointer in Go
 also when it is empty, maps sorted by key. Nothing is read here. Knows JSON values only.
@@ -40,6 +42,11 @@ def watch_event(type_: bytes, value: bytes) -> bytes:
 def status(value: Mapping[str, Any]) -> bytes:
     """A metav1.Status in its envelope."""
     return envelope("v1", "Status", _status(value))
+
+
+def discovery_document(value: Mapping[str, Any]) -> bytes:
+    """An APIGroupList, APIGroup or APIResourceList in its envelope."""
+    return envelope("v1", value["kind"], _DISCOVERY_DOCUMENTS[value["kind"]](value))
 
 
 def partial_object_metadata(metadata: Mapping[str, Any]) -> bytes:
@@ -208,3 +215,27 @@ _status = _message(
     _pointer(5, "details", _nested(_status_details)),
     _always(6, "code", varint, 0),
 )
+_group_version = _message(_text(1, "groupVersion"), _text(2, "version"))
+_api_group = _message(
+    _text(1, "name"),
+    _each(2, "versions", _nested(_group_version)),
+    _always(3, "preferredVersion", _nested(_group_version), {}),
+)
+_verbs = _message(_each(1, "verbs", _string))
+_api_resource = _message(
+    _text(1, "name"),
+    _always(2, "namespaced", _bool, False),
+    _text(3, "kind"),
+    _pointer(4, "verbs", lambda verbs: _delimited(_verbs({"verbs": verbs}))),
+    _each(5, "shortNames", _string),
+    _text(6, "singularName"),
+    _each(7, "categories", _string),
+    _text(8, "group"),
+    _text(9, "version"),
+    _text(10, "storageVersionHash"),
+)
+_DISCOVERY_DOCUMENTS = {
+    "APIGroup": _api_group,
+    "APIGroupList": _message(_each(1, "groups", _nested(_api_group))),
+    "APIResourceList": _message(_text(1, "groupVersion"), _each(2, "resources", _nested(_api_resource))),
+}

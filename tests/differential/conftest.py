@@ -94,5 +94,3 @@ def everything_ran(request: pytest.FixtureRequest) -> bool:
     """Whether no scenario was left out of this session."""
     ran = {item.name for item in request.session.items}
     return all(f"test_both_answer_the_same[{name}]" in ran for name in ALL)
-
-

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import aiohttp
 from yarl import URL
 
+from tests.differential import protobuf_text
 from tests.differential.exchange import USER_AGENT
 
 COMPARED_HEADERS = (
@@ -73,7 +74,9 @@ class Side:
             content = await response.read()
             if response.headers.get("Content-Encoding") == "gzip":
                 content = zlib.decompress(content, 31)
-            return Answer(response.status, _headers(response), content.decode("utf-8", "backslashreplace"))
+            is_protobuf = response.content_type == protobuf_text.MEDIA_TYPE
+            text = protobuf_text.text_of(content) if is_protobuf else content.decode("utf-8", "backslashreplace")
+            return Answer(response.status, _headers(response), text)
 
     @asynccontextmanager
     async def watch(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[Stream]:
@@ -140,9 +143,14 @@ def _headers(response: aiohttp.ClientResponse) -> tuple[str, ...]:
 
 async def _read_lines(response: aiohttp.ClientResponse, stream: Stream) -> None:
     rest = b""
+    is_protobuf = response.content_type == protobuf_text.MEDIA_TYPE
     async for chunk in response.content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        stream.lines += [line.decode() for line in lines]
+        if is_protobuf:
+            records, rest = protobuf_text.records(rest + chunk)
+            stream.lines += map(protobuf_text.event_text, records)
+        else:
+            *lines, rest = (rest + chunk).split(b"\n")
+            stream.lines += [line.decode() for line in lines]
         stream.changed.set()
     if rest:
         stream.lines.append(rest.decode())

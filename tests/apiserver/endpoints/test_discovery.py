@@ -117,3 +117,16 @@ async def test_the_document_of_a_group_version_is_given_as_yaml(client: aiohttp.
     async with client.get("/apis/example.dev/v1", headers={"Accept": "application/yaml"}) as response:
         assert response.status == 200
         assert "  verbs:\n  - delete\n" in await response.text()
+
+
+@pytest.mark.parametrize("path", ["/apis", "/apis/example.dev", "/apis/example.dev/v1"])
+async def test_classic_documents_in_protobuf_and_never_converted(client: aiohttp.ClientSession, path: str) -> None:
+    """Old client-go asks for protobuf first; the bytes are compared with kube-apiserver's in tests/differential."""
+    protobuf = "application/vnd.kubernetes.protobuf"
+    async with client.get(path, headers={"Accept": f"{protobuf},application/json"}) as response:
+        assert (response.status, response.headers["Content-Type"]) == (200, protobuf)
+        body = await response.read()
+    assert body.startswith(b"k8s\x00")
+    assert b"example.dev" in body
+    async with client.get(path, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}) as response:
+        await assert_status(response, 406, "NotAcceptable")

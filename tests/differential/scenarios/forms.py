@@ -72,6 +72,14 @@ _CONTENT_TYPES = (
     "application/merge-patch+json",
     "*/*",
 )
+_FULL_METADATA = {
+    "labels": {"z": "1", "a": ""},
+    "annotations": {"b": "\u00e9", "a": "x"},
+    "finalizers": ["example.dev/f"],
+    "ownerReferences": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "11111111-1111-4111-8111-111111111111", "controller": True}
+    ],
+}
 _TABLE = {"Accept": "application/json;as=Table" + _META}
 
 SCENARIOS: dict[str, Sequence[Step]] = {
@@ -100,6 +108,32 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         send("negotiation", "POST", POOLS, b'{"a":1}', headers={"Content-Type": ""}),
         *[send("negotiation", "PUT", f"{POOLS}/c0", pool("c0"), content_type) for content_type in _CONTENT_TYPES],
         *[send("negotiation", "DELETE", f"{POOLS}/none", {}, content_type) for content_type in _CONTENT_TYPES],
+    ],
+    "metadata in protobuf": [
+        create(pool("p0", metadata=_FULL_METADATA), "?fieldManager=m1"),
+        create(pool("p1")),
+        *[
+            step
+            for accept in ("", "List")
+            for version in ("v1", "v1beta1")
+            for headers in [{"Accept": f"application/vnd.kubernetes.protobuf;as=PartialObjectMetadata{accept};g=meta.k8s.io;v={version}"}]
+            for step in (get("p0", headers=headers), listed(headers=headers), listed("?limit=1", headers=headers), get("none", headers=headers))
+        ],
+        *[
+            request
+            for headers in [{"Accept": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}]
+            for request in (
+                get("p0/status", headers=headers),
+                get("p0/scale", headers=headers),
+                merge("p0", {"metadata": {"labels": {"b": "c"}}}, headers=headers),
+                create(pool("p2"), headers=headers),
+                create(pool("p2"), headers=headers),
+                create(pool("p3", replicas=-1), headers=headers),
+                merge("p0", {"metadata": {"resourceVersion": "1"}}, headers=headers),
+                send("delete", "DELETE", f"{POOLS}/p0", headers=headers),
+                send("delete", "DELETE", f"{POOLS}/p1", headers=headers),
+            )
+        ],
     ],
     "tables": [
         create(pool("t0", replicas=3)),

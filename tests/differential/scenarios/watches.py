@@ -10,6 +10,7 @@ from tests.differential.objects import create, delete, listed, merge, pool, upda
 
 _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_PROTOBUF = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _ORIGIN = {"Origin": "https://127.0.0.1"}
 _SETUP = [create(pool(f"w{number}", metadata={"labels": {"app": app}})) for number, app in enumerate("aab")]
 _CHANGES: tuple[Request, ...] = (
@@ -55,6 +56,12 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "as a table with objects": [*_SETUP, _watch("includeObject=Object", *_CHANGES, headers={"Accept": _TABLE})],
     "as a table without objects": [*_SETUP, _watch("includeObject=None", *_CHANGES, headers={"Accept": _TABLE})],
     "as metadata": [*_SETUP, _watch("", *_CHANGES, headers={"Accept": _PARTIAL})],
+    "as metadata in protobuf": [
+        *_SETUP,
+        _watch("", *_CHANGES, headers={"Accept": _PROTOBUF}),
+        _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", headers={"Accept": _PROTOBUF}),
+        _watch("resourceVersion=1", headers={"Accept": _PROTOBUF}),
+    ],
     "initial events as metadata": [
         *_SETUP,
         _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", *_CHANGES, headers={"Accept": _PARTIAL}),
