@@ -31,6 +31,7 @@ _CONTROLLERS: Final = (
     "garbage-collector-controller",
     "namespace-controller",
     "horizontal-pod-autoscaler-controller",
+    "disruption-controller",
     "serviceaccount-controller",
     "serviceaccount-token-controller",
     "root-ca-certificate-publisher-controller",
@@ -132,7 +133,7 @@ class ControlPlane:
         )
 
     def start_controller_manager(self) -> None:
-        """Start the controllers that look after objects of any kind: garbage collection, namespaces, quota, scaling."""
+        """Start the controllers that look after objects of any kind: garbage collection, namespaces, quota, scaling, disruption."""
         # One identity for all controllers: their own roles are those of service accounts.
         kubeconfig = self.kubeconfig_of(self.client("system:kube-controller-manager", "system:masters"))
         self._launch(
@@ -147,6 +148,7 @@ class ControlPlane:
             "--bind-address=127.0.0.1",
             f"--secure-port={free_ports(1)[0]}",
             f"--controllers={','.join(_CONTROLLERS)}",
+            "--horizontal-pod-autoscaler-sync-period=1s",
         )
 
     @contextmanager
