@@ -74,7 +74,8 @@ class Peer:
     intermediates: tuple[bytes, ...] = ()
     """What else the client sent to lead from its certificate to an authority; DER."""
     identities: dict[object, Any] = field(default_factory=dict)
-    """What an authenticator derived from the certificate, keyed by that authenticator; judged anew for each request."""
+    """What an authenticator derived from the certificates, keyed by that authenticator; whether it still holds is judged for each request.
+    Shared by all connections with the same certificates."""
 
 
 NO_PEER = Peer()

@@ -65,7 +65,7 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
         ends = gauge(
             "clrk_serving_certificate_not_after_timestamp_seconds", "When the serving certificate ends.", lambda: certificate.not_after
         )
-        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run), metrics=(ends,))
+        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run), metrics=(ends, *listener.metrics()))
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)

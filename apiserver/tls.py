@@ -70,11 +70,6 @@ class ListenerContext(ssl.SSLContext):
                 _load_serving(context, certificate, key, f"{certificate_file} and {key_file}")
         return held
 
-    @property
-    def verifies_clients(self) -> bool:
-        """Whether certificates of unknown authorities fail in the handshake, because nothing else can be done here."""
-        return self._openssl is None and self.verify_mode != ssl.CERT_NONE
-
 
 def make_context(
     certificate_file: Path,

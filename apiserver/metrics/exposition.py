@@ -34,6 +34,17 @@ def gauges(name: str, description: str, label: str, read: Callable[[], Mapping[s
     return collect
 
 
+def counter(name: str, description: str, read: Callable[[], float]) -> Collect:
+    """A single number that only grows."""
+
+    def collect() -> Iterator[Metric]:
+        from prometheus_client.core import CounterMetricFamily
+
+        yield CounterMetricFamily(name, description, value=read())
+
+    return collect
+
+
 async def expose(sources: Iterable[Collect], accept: str) -> tuple[bytes, str]:
     """Return the text and its media type, in the format that the Accept header asks for."""
     # Imported late: only a server that is asked for its metrics needs it.

@@ -16,6 +16,7 @@ import pytest
 from aiohttp import web
 
 from apiserver import certificates, tls
+from apiserver.auth.authorities import Authorities, Judgement
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
 from apiserver.config import ListenConfig, StartupError
 from apiserver.request import Call, Peer
@@ -391,3 +392,32 @@ async def test_stopping_cuts_off_what_takes_too_long(pki: Certificates) -> None:
 def test_the_identity_of_a_key_pair_is_its_files(pki: Certificates, user: KeyPair) -> None:
     for pair in (pki.authority, pki.serving, pki.admin, user):
         assert pair.key_file.stat().st_mode & 0o777 == 0o600
+
+
+async def test_who_comes_again_with_the_same_certificate_is_not_verified_again(
+    listener: Listening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The aggregator opens many connections for what it has not kept; another certificate is judged by itself."""
+    judged: list[bytes | None] = []
+    verify = Authorities._verify
+
+    def verifying(authorities: Authorities, peer: Peer, now: float) -> Judgement:
+        judged.append(peer.certificate)
+        return verify(authorities, peer, now)
+
+    monkeypatch.setattr(Authorities, "_verify", verifying)
+    unknown = prepare_certificates(tmp_path, ["localhost"]).admin
+    for identity, code in ((listener.pki.admin, b"200"), (unknown, b"401"), (listener.pki.admin, b"200"), (unknown, b"401")):
+        assert (await exchange(listener, GET, context=listener.tls(identity)))[9:12] == code
+    assert len(judged) == len(set(judged)) == 2
+
+
+async def test_handshakes_are_counted(listener: Listening) -> None:
+    def counted() -> dict[str, float]:
+        return {sample.name: sample.value for collect in listener.server.metrics() for metric in collect() for sample in metric.samples}
+
+    await exchange(listener, GET)
+    distrustful = ssl.create_default_context()
+    assert await exchange(listener, GET, context=distrustful) == b""
+    await listener.server.stop(timeout_seconds=1)
+    assert counted() == {"clrk_tls_handshakes_total": 1, "apiserver_tls_handshake_errors_total": 1}

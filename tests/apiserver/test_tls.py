@@ -29,12 +29,10 @@ async def test_without_openssls_functions_unknown_authorities_fail_in_the_handsh
                 await client.get("/version")
 
 
-def test_a_context_knows_whether_the_handshake_verifies(pki: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_authorities_that_the_handshake_verifies_with_are_added_once(pki: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
     files = pki.serving.certificate_file, pki.serving.key_file
-    assert not tls.make_context(*files, client_authorities=[pki.authority.certificate]).verifies_clients
     monkeypatch.setattr(tls._OpenSSL, "find", lambda _: None)
     context = tls.make_context(*files, client_authorities=[pki.authority.certificate])
-    assert context.verifies_clients
     before = context.cert_store_stats()["x509_ca"]
     context.ask_for_client_certificates([pki.authority.certificate])
     assert context.cert_store_stats()["x509_ca"] == before

@@ -1,0 +1,204 @@
+"""A connection: aiohttp's side of it, with whom it is, and whether a request is being answered on it.
+
+The low-level `aiohttp.web.Server`: no routing, no middlewares, no access log of its own. What the HTTP parser refuses is answered as a
+Status too. A connection knows its peer's certificate from the handshake on; whether that counts is judged for each request, far below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.http_exceptions import LineTooLong
+from multidict import CIMultiDict
+
+from apiserver.meta.errors import APIError
+from apiserver.request import NO_PEER, ON_PREPARE, Peer
+from apiserver.tls import presented_certificates
+
+if TYPE_CHECKING:
+    from aiohttp.streams import StreamReader
+
+    from apiserver.config import ListenConfig
+
+_log = logging.getLogger(__name__)
+
+Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
+_REMEMBERED_PEERS = 256
+
+
+class Connection(web.RequestHandler):
+    """One connection: whom it is with, and whether a request is being answered on it."""
+
+    def __init__(self, listener: Listener, **settings: Any) -> None:
+        super().__init__(listener, **settings)
+        self.listener = listener
+        self.peer = NO_PEER
+        self.busy = False
+        self.body: StreamReader | None = None
+        """That of the request that was taken up last."""
+        self.reading: asyncio.Task[object] | None = None
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember the certificate that the client has shown."""
+        tls = transport.get_extra_info("ssl_object")
+        certificate, intermediates = presented_certificates(tls) if tls is not None else (None, ())
+        address = transport.get_extra_info("peername")
+        identities = self.listener.identities(certificate, intermediates)
+        self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "", intermediates, identities)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End a read, above all a watch, that nobody waits for any more. A write is finished: its client may ask what became of it."""
+        super().connection_lost(exc)
+        if self.reading is not None:
+            self.reading.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse, and refuse heads of requests that are too large as a whole: the parser bounds only each line and their number."""
+        heads = self._request_count
+        super().data_received(data)
+        if self._payload_parser is not None:  # another protocol has been switched to
+            return
+        if self._request_count != heads:
+            self._head_bytes = 0
+        elif not self._within_body():
+            self._head_bytes += len(data)
+            if self._head_bytes > self.listener.max_header_bytes:
+                self._refuse_head()
+
+    def _within_body(self) -> bool:
+        """Whether what comes belongs to the body of the last request, even one that has been answered without it."""
+        body = self._messages[-1][1] if self._messages else self.body
+        return body is not None and not body.is_eof()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Answer what the HTTP parser refuses: a Status, then the end of the connection."""
+        if isinstance(exc, ConnectionError):
+            # The client has gone: nobody to answer, and nothing that failed here.
+            raise exc
+        if isinstance(exc, LineTooLong) or message == "Too many headers received":
+            status, text = 431, "the head of the request is too large"
+        else:
+            status, text = (400, "the request is not well-formed HTTP") if status < 500 else (500, "the request could not be answered")
+        if status == 500:
+            _log.error("a request failed outside of the chain", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionAbortedError("the response had begun")
+        response = web.Response(status=status, body=_status_body(status, text), headers=_ERROR_HEADERS)
+        response.force_close()
+        return response
+
+    def log_exception(self, *args: Any, **settings: Any) -> None:
+        """Tell of what fails outside of the chain; that a client has gone while the rest of its body was read away is no failure."""
+        if self.transport is not None:
+            super().log_exception(*args, **settings)
+
+    def _refuse_head(self) -> None:
+        if self.transport is not None:
+            body = _status_body(431, "the head of the request is too large")
+            head = f"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            self.transport.write(f"{head}Cache-Control: no-cache, private\r\nConnection: close\r\n\r\n".encode() + body)
+        self.force_close()
+
+
+_ERROR_HEADERS = CIMultiDict({"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
+
+
+def _nothing_known(_certificate: bytes | None, _intermediates: tuple[bytes, ...]) -> dict[object, Any]:
+    return {}
+
+
+def _status_body(code: int, message: str) -> bytes:
+    return orjson.dumps(APIError(code, "BadRequest" if code < 500 else "InternalError", message).to_status()) + b"\n"
+
+
+class _Request(web.BaseRequest):
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        # aiohttp adds a Server header to every response, and knows no way to leave it out: kube-apiserver has none.
+        headers = response.headers
+        del headers[hdrs.SERVER]
+        # What follows a declined request for another protocol is not to be read as anything.
+        declined = self._message.upgrade and response.status != 101
+        if self.protocol.listener.parting or declined:  # type: ignore[attr-defined]
+            headers[hdrs.CONNECTION] = "close"
+            response.force_close()
+
+        if on_prepare := self.get(ON_PREPARE):
+            on_prepare(response)
+
+
+class Listener(web.Server):
+    """aiohttp's server, with our connections, and a count of the requests that are being answered."""
+
+    def __init__(self, entry: Entry, config: ListenConfig) -> None:
+        super().__init__(self._answer, request_factory=self._make)
+        self._entry = entry
+        self.max_header_bytes = config.max_header_bytes
+        self._settings = {
+            "keepalive_timeout": config.keep_alive_seconds,
+            "max_line_size": config.max_header_bytes,
+            "max_field_size": config.max_header_bytes,
+            "max_headers": config.max_headers,
+            "access_log": None,
+            # How long the rest of a body is read that nobody wanted, so that its sender gets to see the answer.
+            "lingering_time": 2.0,
+            # A compressed body is refused where bodies are read; nothing is unpacked before somebody is known to be allowed to send it.
+            "auto_decompress": False,
+        }
+        self.identities = lru_cache(maxsize=_REMEMBERED_PEERS)(_nothing_known)
+        """What is known of whoever shows these certificates. Somebody who comes again, as the aggregator does all the time, is not verified
+        again: that would cost as much as two requests."""
+        self.parting = False
+        """Whether each answer ends its connection."""
+        self.quiet = asyncio.Event()
+        """Set while no request is being answered, which is not kept up to date before `parting`."""
+        self._busy = 0
+
+    def __call__(self) -> Connection:
+        """Make what handles a connection that has been accepted."""
+        return Connection(self, loop=self._loop, **self._settings)
+
+    def _make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
+        if message.method == "UNKNOWN":
+            # aiohttp's stand-in for what its parser has refused says HTTP/1.0; we speak 1.1 to everybody.
+            message = message._replace(version=HttpVersion11)
+        return _Request(message, payload, protocol, writer, task, self._loop)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection: Any = request.protocol
+        connection.busy = True
+        connection.body = request.content
+        if request.method == "GET":
+            connection.reading = asyncio.current_task()
+        self._busy += 1
+        if self.parting:
+            self.quiet.clear()
+        try:
+            return await self._entry(request, connection.peer)
+        finally:
+            connection.busy = False
+            connection.reading = None
+            self._busy -= 1
+            if self.parting and not self._busy:
+                self.quiet.set()
+
+    def part(self) -> None:
+        """End each connection with the next answer on it."""
+        self.parting = True
+        if not self._busy:
+            self.quiet.set()
+
+    def close_idle(self) -> None:
+        """Close the connections on which nothing is being answered."""
+        for connection in self.connections:
+            if isinstance(connection, Connection) and not connection.busy:
+                connection.close()
