@@ -211,8 +211,9 @@ def _key_usage(*, for_authority: bool) -> x509.KeyUsage:
 
 def _save(directory: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
     pair = KeyPair(certificate, key, directory / f"{name}.crt", directory / f"{name}.key")
-    pkcs8 = serialization.PrivateFormat.PKCS8
-    _write_private(pair.key_file, key.private_bytes(serialization.Encoding.PEM, pkcs8, serialization.NoEncryption()))
+    # "EC PRIVATE KEY", as Kubernetes writes them: clients in Java take a PKCS #8 key of a kubeconfig for an RSA one.
+    sec1 = serialization.PrivateFormat.TraditionalOpenSSL
+    _write_private(pair.key_file, key.private_bytes(serialization.Encoding.PEM, sec1, serialization.NoEncryption()))
     _write_private(pair.certificate_file, certificate.public_bytes(serialization.Encoding.PEM))
     return pair
 

@@ -75,6 +75,13 @@ def test_broken_files_are_made_anew(tmp_path: Path, name: str, content: bytes) -
         leaf.certificate.verify_directly_issued_by(made.authority.certificate)
 
 
+def test_keys_are_written_as_kubernetes_writes_them(tmp_path: Path) -> None:
+    """fabric8's client knows the algorithm by these words, and takes every other key of a kubeconfig for an RSA one."""
+    made = prepare_certificates(tmp_path, NAMES)
+    for pair in (made.authority, made.serving, made.admin):
+        assert pair.key_file.read_bytes().startswith(b"-----BEGIN EC PRIVATE KEY-----\n")
+
+
 def test_the_kubeconfig_holds_all_it_needs(tmp_path: Path) -> None:
     made = prepare_certificates(tmp_path, NAMES)
     path = tmp_path / "kubeconfig"

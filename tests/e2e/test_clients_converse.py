@@ -19,6 +19,8 @@ CLIENTS = {
     "go retrywatcher": True,
     "go informer": True,
     "go listinginformer": True,
+    "java": True,
+    "javascript": True,
     "python generated kubernetes": True,
     "python generated kubernetes.aio": True,
     "python generated kubernetes_asyncio": True,
@@ -35,7 +37,7 @@ def test_a_client_converses_through_kube_apiserver(cluster: Cluster, tmp_path: P
     _converse(cluster, tmp_path, client, kubeconfig=cluster.plane.kubeconfig, url=cluster.plane.url)
 
 
-@pytest.mark.parametrize("client", ["go informer", "python generated kubernetes"])
+@pytest.mark.parametrize("client", ["go informer", "java", "python generated kubernetes"])
 def test_a_client_converses_directly(cluster: Cluster, tmp_path: Path, client: str) -> None:
     _converse(cluster, tmp_path, client, kubeconfig=cluster.serving.kubeconfig, url=cluster.serving.url)
 

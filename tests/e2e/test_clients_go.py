@@ -43,10 +43,8 @@ def test_t110_a_retry_watcher_starts_in_an_empty_namespace_and_survives_cuts(clu
             listed = program.until("listed")
             assert listed["objects"] == {}
             assert int(listed["resourceVersion"]) > 0
-            watches = 0
-            for name in names:
+            for watches, name in enumerate(names, 1):
                 # Whoever has asked and got an answer has a watch that can be cut.
-                watches += 1
                 until(lambda: len(watched(program)) >= watches)  # noqa: B023
                 assert line.cut() > 0
                 cluster.kubectl("create", "-f", "-", here, stdin=manifest(worker(name)))
