@@ -85,6 +85,8 @@ CASES = {
     "T098": "revisions in the order of their commits",
     "T100": "a locked database",
     "T101": "durability",
+    "T106": "two replicas",
+    "T110": "a RetryWatcher begins at a list's version",
     "T112": "lists hold whole objects",
     "T114": "listed verbs work, others are 405",
     "T115": "a watcher that does not read",
