@@ -16,7 +16,7 @@ from typing import Any, Final
 CLOCKS_SECONDS: Final = 10.0
 """Beyond, certificates and tokens that have just been made are refused as not valid yet."""
 OLDEST: Final = (1, 30)
-"""The first kube-apiserver that asks for aggregated discovery in the form that is served here."""
+"""The first kube-apiserver that asks for aggregated discovery in its stable form; what older ones ask for is on its way out."""
 _NEWER_MINORS: Final = 3
 """As far as Kubernetes lets its own parts be apart."""
 
@@ -60,7 +60,7 @@ def of_versions(told: Mapping[str, Any], built_for: str) -> str:
         return f"kube-apiserver is {name}, of which nothing can be said."
     version, (major, minor) = (int(numbers[1]), int(numbers[2])), map(int, built_for.split(".")[:2])
     if version < OLDEST:
-        return f"kube-apiserver is {name}, older than {OLDEST[0]}.{OLDEST[1]}, the first that reads the discovery of this server."
+        return f"kube-apiserver is {name}, older than {OLDEST[0]}.{OLDEST[1]}, the oldest that this server is meant to run beside."
     if version > (major, minor + _NEWER_MINORS):
         return f"kube-apiserver is {name}; this server keeps to {built_for}, which is too old beside it: look for a newer one."
     return ""

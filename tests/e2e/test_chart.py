@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver.cluster.skew import OLDEST
 from apiserver.manifests import NAME, NAMESPACE
 from tests.apiserver.process import ROOT, serving
 from tests.controlplane.control_plane import ControlPlane
@@ -122,12 +123,13 @@ def test_values_that_contradict_are_refused(values: str, told: str) -> None:
     assert told in done.stderr
 
 
-def test_helm_finds_nothing_to_complain_of_and_the_version_is_the_packages() -> None:
+def test_helm_finds_nothing_to_complain_of_and_versions_are_the_packages() -> None:
     done = helm("lint", "--strict", str(CHART))
     assert done.returncode == 0, done.stdout + done.stderr
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert chart["kubeVersion"] == f">={OLDEST[0]}.{OLDEST[1]}.0-0"
 
 
 @pytest.fixture(scope="module")

@@ -193,7 +193,7 @@ def test_a_kube_apiserver_of_another_age_is_told(cluster: Cluster, monkeypatch: 
     monkeypatch.setattr(skew, "OLDEST", (1, 99))
     code, output = checked(cluster)
     assert code == 1
-    assert output == "kube-apiserver is v1.37.2, older than 1.99, the first that reads the discovery of this server.\n"
+    assert output == "kube-apiserver is v1.37.2, older than 1.99, the oldest that this server is meant to run beside.\n"
 
 
 def test_who_may_not_look_is_told_so(cluster: Cluster) -> None:

@@ -97,7 +97,16 @@ async def test_every_verb_that_is_listed_works_and_no_other(client: aiohttp.Clie
     """T114."""
     await create(client, "a")
     resources = await read(client, "/apis/example.dev/v1")
+    aggregated = await read(client, "/apis", accept=V2)
+    [group] = [group for group in aggregated["items"] if group["metadata"]["name"] == "example.dev"]
+    told = {resource["resource"]: resource for resource in group["versions"][0]["resources"]}
     for resource in resources["resources"]:
+        name, _, subresource = resource["name"].partition("/")
+        if subresource:
+            [same] = [one for one in told[name]["subresources"] if one["subresource"] == subresource]
+        else:
+            same = told[name]
+        assert sorted(same["verbs"]) == sorted(resource["verbs"])
         if resource["name"].startswith("gadgets/"):
             path = f"{GADGETS}/a/{resource['name'].partition('/')[2]}"
             assert set(resource["verbs"]) == {"get", "patch", "update"}
