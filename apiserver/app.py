@@ -121,7 +121,7 @@ def build_app(
     resources = tuple(ResourceStore(kind, measured, limits=config.cache, garbage_collected=garbage_collected) for kind in served_kinds)
     described = [resource.kind for resource in resources]
     events = [WatchEvents() for _ in resources]
-    watches = tuple(Watches(resource, sent=counted.sent) for resource, counted in zip(resources, events, strict=True))
+    watches = tuple(Watches(resource, config.watch, sent=counted.sent) for resource, counted in zip(resources, events, strict=True))
     documents = openapi.Documents(described, title=DISTRIBUTION, version=version(DISTRIBUTION))
     draining, refusing = asyncio.Event(), asyncio.Event()
     deadlines, in_flight = Deadlines(timeout_seconds=config.request_timeout_seconds), InFlight()

@@ -11,6 +11,7 @@ from typing import Literal
 
 from apiserver.audit.log import AuditLogConfig
 from apiserver.filters.limits import InFlightLimits
+from apiserver.registry.watching import WatchLimits
 from storage.cache import CacheLimits
 
 DEFAULT_KINDS = ("apiserver.kinds",)
@@ -127,6 +128,7 @@ class Config:
     """A TracingConfiguration of apiserver.config.k8s.io/v1. None: there are no traces."""
     limits: InFlightLimits = field(default_factory=InFlightLimits)
     cache: CacheLimits = field(default_factory=CacheLimits)
+    watch: WatchLimits = field(default_factory=WatchLimits)
     enable_garbage_collector: bool | None = None
     """Whether a garbage collector follows the objects, as kube-controller-manager's does behind kube-apiserver. Without one, deletions that
     orphan dependents, or delete them first, would wait for it for ever: then they delete at once. None: unless the server stands alone."""

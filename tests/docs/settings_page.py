@@ -22,12 +22,11 @@ import click
 from apiserver.__main__ import main
 from apiserver.config import Config
 from apiserver.flags import StoreFlags
-from apiserver.registry.watching import WatchLimits
 from storage.etcd import EtcdConfig
 from storage.sqlite import SqliteConfig
 from tests.docs.markdown import code, table, text
 
-ROOTS: Final[tuple[type[Any], ...]] = (Config, SqliteConfig, EtcdConfig, WatchLimits)
+ROOTS: Final[tuple[type[Any], ...]] = (Config, SqliteConfig, EtcdConfig)
 """The configurations that no other one holds."""
 
 
