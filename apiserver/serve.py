@@ -8,7 +8,6 @@ Ending: not ready at once; after the delay no new requests; running ones finish,
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from apiserver import heap
 from apiserver.access import make_access
 from apiserver.app import App, build_app, load_kinds
 from apiserver.certificates import Certificates, prepare_certificates, renew_leaves, write_kubeconfig
@@ -65,7 +65,9 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
         ends = gauge(
             "clrk_serving_certificate_not_after_timestamp_seconds", "When the serving certificate ends.", lambda: certificate.not_after
         )
-        app = build_app(config, opened, access, kinds, tasks=(opened.upkeep, certificate.run), metrics=(ends, *listener.metrics()))
+        app = build_app(
+            config, opened, access, kinds, tasks=(opened.upkeep, certificate.run, heap.keep_trimmed), metrics=(ends, *listener.metrics())
+        )
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)
@@ -82,7 +84,7 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
 
 async def _announce(app: App, ready: Callable[[], None]) -> None:
     await app.wait_ready()
-    _settle_heap()
+    heap.settle()
     ready()
 
 
@@ -105,17 +107,6 @@ async def _end_gently(app: App, listener: Server, config: Config) -> None:
         await asyncio.sleep(config.shutdown_delay_seconds / 2)
     app.end_watches()
     await listener.stop(timeout_seconds=config.shutdown_timeout_seconds, accept_until_quiet=config.shutdown_send_retry_after)
-
-
-def _settle_heap() -> None:
-    """Take what is there after the start out of the garbage collector's sight, and let it look less often.
-
-    Objects are freed by counting references; the collector only finds cycles, and looking through a heap of a hundred thousand cached
-    objects holds the loop for a tenth of a second.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
 
 
 @contextmanager
