@@ -201,7 +201,14 @@ async def listed(client: aiohttp.ClientSession) -> tuple[State, int]:
     return found, int(answer["metadata"]["resourceVersion"])
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(10, id="ten"), pytest.param(100, id="hundred", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(10, id="ten"),
+        pytest.param(100, id="hundred", marks=pytest.mark.slow),
+        pytest.param(200, id="as reported", marks=pytest.mark.load),
+    ],
+)
 async def test_t101_every_acknowledged_write_survives_kills_of_the_server(tmp_path: Path, server: Server, rounds: int) -> None:
     ledgers = [Ledger([f"pool-{writer}-{number}" for number in range(NAMES_EACH)]) for writer in range(WRITERS)]
     replay, highest, acknowledgements = Replay(), 0, 0

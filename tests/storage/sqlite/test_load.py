@@ -17,11 +17,12 @@ from tests.storage.following import PODS, Following, following
 POOLS = "/registry/pools/"
 
 
+@pytest.mark.parametrize("rounds", [pytest.param(20, id="short"), pytest.param(150, id="as reported", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("restarting", [False, True], ids=["running", "restarting"])
-async def test_t097_the_first_key_of_a_prefix_is_in_get_list_and_watch(tmp_path: Path, restarting: bool) -> None:
+async def test_t097_the_first_key_of_a_prefix_is_in_get_list_and_watch(tmp_path: Path, restarting: bool, rounds: int) -> None:
     """CASES T097: created at the same instant as the first of another prefix, it stayed missing from lists and watches."""
     keys = [f"{prefix}{namespace}/first" for prefix in (PODS, POOLS) for namespace in ("ns1", "ns2")]
-    for round_ in range(20):
+    for round_ in range(rounds):
         path = tmp_path / f"{round_}.db"
         store = await SqliteStore.open(path)
         after = await store.current_revision()
@@ -94,34 +95,43 @@ async def read_towards(watch: Following, revision: int, writers: list[asyncio.Ta
         await watch.batch()
 
 
-async def test_t100_writers_lists_compaction_and_an_outside_reader_get_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("objects", "listers", "updates"),
+    [
+        pytest.param(1_500, 4, 80, id="short"),
+        pytest.param(5_000, 8, 800, id="as reported", marks=pytest.mark.slow),
+        pytest.param(5_000, 8, 20_000, id="for minutes", marks=pytest.mark.load),
+    ],
+)
+async def test_t100_writers_lists_compaction_and_an_outside_reader_get_on(tmp_path: Path, objects: int, listers: int, updates: int) -> None:
     """CASES T100: "database is locked". A reader of another program holds its snapshot all the time."""
     config = SqliteConfig(history=HistoryLimits(revisions=200), checkpoint_pages=100, compaction_rows=20)
     store = await SqliteStore.open(tmp_path / "store.db", config)
-    await asyncio.gather(*(store.create(f"{POOLS}ns1/{n:04}", b"pool" * 100) for n in range(1500)))
+    for start in range(0, objects, 500):
+        await asyncio.gather(*(store.create(f"{POOLS}ns1/{n:04}", b"pool" * 100) for n in range(start, start + 500)))
     outsider = apsw.Connection(str(tmp_path / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
     outsider.execute("BEGIN")
     held = outsider.execute("SELECT count(*), max(revision) FROM log").fetchall()
 
     async def write(writer: int) -> None:
         current = await store.create(f"{PODS}ns{writer}/a", b"0")
-        for n in range(80):
+        for n in range(updates):
             current = await store.update(current.key, b"%d" % n, expected_revision=current.revision)
 
     async def read() -> None:
         while not writing.done():
-            assert len((await store.list(POOLS)).items) == 1500
+            assert len((await store.list(POOLS)).items) == objects
 
     writing = asyncio.gather(*(write(writer) for writer in range(16)))
-    await asyncio.gather(writing, *(read() for _ in range(4)))
+    await asyncio.gather(writing, *(read() for _ in range(listers)))
     assert outsider.execute("SELECT count(*), max(revision) FROM log").fetchall() == held
     outsider.execute("ROLLBACK")
     assert len((await store.list(PODS)).items) == 16
     await store.close()
-    # Compaction came through: 1280 updates, of which the window keeps 200 and a thirtieth more, and what is live.
+    # Compaction came through: of all updates the window keeps 200 and a thirtieth more, and what is live.
     kept = outsider.execute("SELECT count(*) FROM log").get
     outsider.close()
-    assert kept < 1516 + 300
+    assert kept < objects + 16 + 300
 
 
 async def test_history_is_forgotten_by_itself_and_swept_from_the_disk(tmp_path: Path) -> None:
