@@ -157,7 +157,8 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
         raise errors.bad_request(f"invalid resource version: resourceVersion: {error}") from error
     match = options.resource_version_match
     if revision and (match == "Exact" or (not match and limit)):
-        return await _exactly_at(store, revision, _Range(prefix), selection, limit)
+        # One object has no further page.
+        return await _exactly_at(store, revision, _Range(prefix), selection, 0 if selection.is_single else limit)
     if options.resource_version == "" or not cache.ready:
         await cache.fresh()
     elif revision:

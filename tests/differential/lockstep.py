@@ -1,18 +1,24 @@
-"""Takes both sides through the same steps and stops at the first difference that nobody has explained."""
+"""Takes both sides through the same steps and stops at the first difference that nobody has explained.
+
+After a listed difference by which the two hold something else, both begin anew with what this server holds, so that the rest is compared.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.differential.differences import LISTED
-from tests.differential.exchange import ALL_POOLS, Request, Step, Watch, body_of, filled
+from tests.differential.exchange import ALL_POOLS, POOLS, WORKERS, Request, Step, Watch, body_of, filled, send
 from tests.differential.memory import Memory
 from tests.differential.side import Answer, Side, Stream
 
+_KEPT_METADATA = ("name", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 _SETTLE_SECONDS = 0.03
 _PATIENCE_SECONDS = 4.0
 
@@ -45,6 +51,7 @@ class Lockstep:
 
     def __init__(self, real: Side, ours: Side, namespace: str, tally: Tally) -> None:
         self.sides = (real, ours)
+        self.namespace = namespace
         self.memories = (Memory(namespace), Memory(namespace))
         self.tally = tally
         self._parted = False
@@ -59,9 +66,9 @@ class Lockstep:
     async def run(self, steps: Iterable[Step]) -> Difference | None:
         """Take the steps until one differs, and return that difference."""
         for step in steps:
-            if self._parted:
-                return None
             difference = await (self._watch(step) if isinstance(step, Watch) else self._exchange(step))
+            if difference is None and self._parted:
+                difference = await self._rejoin()
             if difference is not None:
                 self.tally.different.append(difference)
                 return difference
@@ -69,15 +76,33 @@ class Lockstep:
 
     async def clean(self) -> None:
         """Leave nothing behind that lists of all namespaces would show."""
-        for side, memory in zip(self.sides, self.memories, strict=True):
-            for place in ("ns", "other"):
-                namespace = memory.value(place, "", 0)
-                for resource in ("clrk.apoxy.dev/v1alpha1", "workerpools"), ("worker.saved.sh/v1alpha1", "localworkers"):
-                    path = f"/apis/{resource[0]}/namespaces/{namespace}/{resource[1]}"
-                    for name in memory.names:  # first what holds finalizers
+        for side in self.sides:
+            for path in self._paths():
+                objects = await _objects(side, path)
+                for value in objects:
+                    if "finalizers" in value["metadata"]:
                         release = b'{"metadata":{"finalizers":null}}'
+                        name = value["metadata"]["name"]
                         await side.ask("PATCH", f"{path}/{name}", release, {"Content-Type": "application/merge-patch+json"}, "admin")
+                if objects:
                     await side.ask("DELETE", path, None, {}, "admin")
+
+    async def _rejoin(self) -> Difference | None:
+        """Have both hold what this server holds, as objects that nobody has seen before, and forget what both have said."""
+        held = [(path, value) for path in self._paths() for value in await _objects(self.sides[1], path)]
+        await self.clean()
+        self.memories = (Memory(self.namespace), Memory(self.namespace))
+        self._parted = False
+        for path, value in held:
+            metadata = value["metadata"]
+            value["metadata"] = {name: metadata[name] for name in _KEPT_METADATA if name in metadata}
+            if difference := await self._exchange(send("rejoin", "POST", path, value)):
+                return difference
+        return None
+
+    def _paths(self) -> list[str]:
+        places = [self.memories[0].value(place, "", 0) for place in ("ns", "other")]
+        return [path.replace("{{ns}}", place) for place in places for path in (POOLS, WORKERS)]
 
     async def _exchange(self, request: Request) -> Difference | None:
         if request.from_cache:
@@ -109,7 +134,7 @@ class Lockstep:
                 streams.append(await stack.enter_async_context(opened(filled(watch.path, memory), watch.headers)))
             for request in watch.meanwhile:
                 difference = await self._exchange(request)
-                if difference is not None:
+                if difference is not None or self._parted:
                     return difference
             await self._settle(watch, streams)
         self.tally.exchanges[watch.kind] += 1
@@ -157,7 +182,7 @@ class Lockstep:
         known = LISTED.explanation(step, real, ours)
         if known is not None:
             self.tally.explained.update(listed.id for listed in known)
-            self._parted = any(listed.parts_ways for listed in known)
+            self._parted |= any(listed.parts_ways for listed in known)
             return None
         return Difference(step, sent, real, ours)
 
@@ -168,6 +193,12 @@ class Lockstep:
         body = body_of(step, memory)
         shown = body.decode("utf-8", "backslashreplace")[:2000] if body else ""
         return f"[{step.kind}] {step.method} {filled(step.path, memory)} {dict(step.headers)} {step.identity}\n{shown}"
+
+
+async def _objects(side: Side, path: str) -> list[dict[str, Any]]:
+    answer = await side.ask("GET", path, None, {}, "admin")
+    items: list[dict[str, Any]] = json.loads(answer.text)["items"]
+    return items
 
 
 def _normal(answer: Answer, memory: Memory) -> Answer:

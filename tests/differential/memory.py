@@ -11,16 +11,10 @@ import base64
 import json
 import re
 from bisect import bisect_right, insort
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _OBJECT_REVISION = re.compile(
-    r'\\*"resourceVersion\\*":\s*\\*"(\d+)\\*",\s*\\*"(?:selfLink|uid)\\*"'
-    r'|\\*"uid\\*":\s*\\*"[^"]*",\s*\\*"resourceVersion\\*":\s*\\*"(\d+)\\*"'
-    r"|resourceVersion: \"(\d+)\"\n\s+uid:|uid: \S+\n\s+resourceVersion: \"(\d+)\""
-)
-_REVISION = re.compile(
     r'\\*"resourceVersion\\*":\s*\\*"(\d+)\\*",\s*\\*"(?:selfLink|uid)\\*"|\\*"uid\\*":\s*\\*"[^"]*",\s*\\*"resourceVersion\\*":\s*\\*"(\d+)\\*"'
     r"|resourceVersion: [\"'](\d+)[\"']\n\s+uid:|uid: \S+\n\s+resourceVersion: [\"'](\d+)[\"']"
 )
@@ -62,11 +56,6 @@ class Memory:
     def last(self, name: str) -> str:
         """The object of this name as it was last answered, as JSON."""
         return self._objects[name][-1] if name in self._objects else "{}"
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all objects that were answered."""
-        return list(self._objects)
 
     def learn(self, text: str) -> None:
         """Remember what an answer (or an event) says."""
@@ -128,6 +117,3 @@ def _now(found: re.Match[str]) -> str:
     except ValueError:
         return found[0]
     return "<now>" if abs(datetime.now(UTC) - time) < _NOW else found[0]
-
-
-Normal = Callable[[str], str]

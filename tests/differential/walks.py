@@ -294,8 +294,6 @@ class _Walk:
             "resourceVersionMatch": self.one("", "", "", "Exact", "NotOlderThan"),
             "continue": self.one("", "", "", "{{continue}}"),
         }
-        if options["fieldSelector"] == "metadata.name%3Da" and options["resourceVersion"]:
-            options["fieldSelector"] = ""  # of one object kube-apiserver does not read the revision that is asked for
         query = "&".join(f"{name}={value}" for name, value in options.items() if value)
         headers = {"Accept": self.one(*_ACCEPTS, YAML)} if self.often(0.3) else {}
         return send("list", "GET", f"{POOLS}?{query}", headers=headers, from_cache=True)

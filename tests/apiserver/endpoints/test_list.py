@@ -154,8 +154,11 @@ async def test_exact_version_shows_the_past(client: aiohttp.ClientSession) -> No
     assert names(legacy) == ["a"]
     assert names(await read(client, GADGETS, resourceVersion=then)) == ["a", "b"]
     assert names(await read(client, GADGETS, resourceVersion=then, resourceVersionMatch="NotOlderThan")) == ["a", "b"]
+    await create(client, "c")
+    one = await read(client, GADGETS, resourceVersion=then, limit=1, fieldSelector="metadata.name=a")
+    assert (names(one), one["metadata"].get("continue", "")) == (["a"], "")
     # A limit means nothing when any version will do.
-    assert names(await read(client, GADGETS, resourceVersion=0, limit=1)) == ["a", "b"]
+    assert names(await read(client, GADGETS, resourceVersion=0, limit=1)) == ["a", "b", "c"]
 
 
 async def test_version_that_is_none_and_version_of_the_future(client: aiohttp.ClientSession) -> None:

@@ -80,12 +80,18 @@ def _next(query: str, **more: object) -> Request:
 
 SCENARIOS: dict[str, Sequence[Step]] = {
     "versions, matches and limits": [*_SETUP, listed(), *_matrix()],
-    "the empty list": [listed(), listed("?limit=5"), listed("?resourceVersion=0", from_cache=True), listed("?labelSelector=a%3Db")],
+    "the empty list": [
+        listed(),
+        listed(headers={"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}),
+        listed("?limit=5"),
+        listed("?resourceVersion=0", from_cache=True),
+        listed("?labelSelector=a%3Db"),
+    ],
     "selectors": [*_SETUP, *[listed(f"?{selector}") for selector in _SELECTORS], *[listed(f"?{s}&limit=1") for s in _SELECTORS[:8]]],
     "one at a revision": [
         create(pool("l0")),
         merge("l0", {"spec": {"replicas": 5}}),
-        listed("?fieldSelector=metadata.name%3Dl0&resourceVersion={{rv l0 1}}&limit=2", kind="one at a revision"),
+        listed("?fieldSelector=metadata.name%3Dl0&resourceVersion={{rv l0 1}}&limit=2"),
     ],
     "pages": [
         *_SETUP,

@@ -67,7 +67,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "names": [create(pool(name), kind="metadata") for name in _NAMES],
     "metadata on create": [create(pool(name, metadata=value), kind="metadata") for name, value in _METADATA.items() if name != "resource-version-text"],
     "a version on create": [create(pool("v", metadata={"resourceVersion": "x"}), kind="create with a version")],
-    "a name on create": [send("create with a name", "POST", POOLS + "/named", pool("named"))],
+    "a name on create": [send("create with a name", "POST", POOLS + "/named", pool("named")), send("get", "GET", POOLS + "/named")],
     "invalid UTF-8": [create(b'{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"u","annotations":{"a":"\xff"}},"spec":{"template":{"image":"a"}}}', kind="invalid UTF-8")],
     "metadata on update": [
         create(pool("m")),

@@ -155,6 +155,14 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 1}], "?fieldManager=" + "x" * 129),
         json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 1}], "?fieldManager=a%01b"),
     ],
+    "JSON patches without field validation": [
+        create(pool("p")),
+        *[
+            json_patch("p", patch, "?fieldValidation=Ignore")
+            for patch in ({}, "{", [1], [[]], [None], 3, [{"op": 1}], [{"op": "add", "path": 1}], [{"op": "copy", "from": 1, "path": "/x"}])
+        ],
+        json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 2, "bogus": 1}], "?fieldValidation=Ignore"),
+    ],
     "merge patches": [create(pool("p", template={"env": _ENV})), *[merge("p", patch) for patch in _MERGES], get("p")],
     "broken merge patches": [
         create(pool("p")),
