@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from tests.bench.aggregation import through
 from tests.bench.figures import Figures, Measured
 from tests.bench.loadgen import Load, LoadError, beside, run
 from tests.bench.scenarios import Scenario, Sizes, Stock, Work
@@ -38,18 +39,27 @@ class Bench:
 
     def _tried(self, scenario: Scenario, server: Server) -> Figures:
         """The figures, or what went wrong: half an hour of others should not be lost with them."""
-        if scenario.missing:
-            return Figures(missing=scenario.missing)
         try:
-            return self._one(scenario, server)
+            if not scenario.through_kube:
+                return self._one(scenario, server, server)
+            if self._servers.kube is None:
+                return Figures(missing="not measured: kube-apiserver was not started")
+            before = server.handshakes()
+            with through(self._servers.kube, server) as proxied:
+                figures = self._one(scenario, server, proxied)
+            after = server.handshakes()
+            if before is None or after is None:
+                return figures
+            return replace(figures, handshakes=(after - before) * 1000 / figures.operations)
         except (LoadError, AssertionError, OSError) as error:
             return Figures(errors={str(error): 1})
 
-    def _one(self, scenario: Scenario, server: Server) -> Figures:
+    def _one(self, scenario: Scenario, server: Server, reached: Server) -> Figures:
+        """`reached` is the server at the address where it is to be asked."""
         stock = scenario.stock
         self._stock(server, stock)
         self._servers.make_namespace("heavy")
-        work = Work(server, self._sizes, stock, lambda size_bytes: self._pad(server, size_bytes))
+        work = Work(reached, self._sizes, stock, lambda size_bytes: self._pad(server, size_bytes))
         server.forget_peak()
         probed: dict[str, Any] = {}
         if scenario.probe:
@@ -99,6 +109,7 @@ def _line(figures: Figures) -> str:
         "s": figures.seconds,
         "kB each": figures.kilobytes_each,
         "ms longest wait": figures.longest_wait_ms,
+        "handshakes/1,000": figures.handshakes,
     }
     text = "  ".join(f"{value:,.4g} {unit}" for unit, value in shown.items() if value is not None)
     return text + (f"  ERRORS {json.dumps(dict(figures.errors))}" if figures.errors else "")

@@ -28,6 +28,8 @@ class Figures:
     seconds: float | None = None
     longest_wait_ms: float | None = None
     """The slowest answer to a probe that ran beside it."""
+    handshakes: float | None = None
+    """TLS handshakes with the server, for a thousand operations; None where it does not count them."""
     operations: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
     missing: str = ""

@@ -95,6 +95,8 @@ def _cell(figures: Figures | None) -> str:
         parts.append(_cpu(figures.cpu_us) + (f" (+ etcd {_cpu(figures.etcd_us)})" if figures.etcd_us and figures.etcd_us >= 20 else ""))
     if figures.p99_ms:
         parts.append(f"p99 {_short(figures.p99_ms)} ms")
+    if figures.handshakes is not None:
+        parts.append(f"{_short(figures.handshakes)} handshakes/1,000")
     if figures.seconds is not None:
         parts.append(f"{figures.seconds:.2f} s")
     if figures.kilobytes_each is not None:

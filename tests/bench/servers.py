@@ -171,6 +171,11 @@ class Server:
         folder = Path(f"/proc/{self.pid}/fd")
         return sum(str(link.readlink()).startswith("socket:") for link in folder.iterdir())
 
+    def handshakes(self) -> float | None:
+        """How many TLS handshakes it has done, when it counts them."""
+        found = re.search(rb"(?m)^clrk_tls_handshakes_total (\S+)", self.ask("/metrics"))
+        return float(found[1]) if found is not None else None
+
     def forget_peak(self) -> None:
         """Let the peak of the memory begin anew."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
@@ -214,6 +219,7 @@ class Servers:
         client = self._client()
         command = [sys.executable, "-m", "apiserver", "serve", f"--data-dir={data_dir}", f"--secure-port={port}"]
         command.append(f"--client-ca-file={self._pki.authority.certificate_file}")
+        command += [f"--requestheader-client-ca-file={self._front_proxy.authority.certificate_file}"]
         title, others = "ours, SQLite", {}
         if key == "etcd":
             title, others = "ours, etcd", {"etcd": self._etcd.pid}
@@ -289,6 +295,11 @@ class Servers:
         (kind,) = (kind for kind in kinds.load("apiserver.kinds") if kind.plural == kube.plural)
         kube.ask("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(kind))
         kube.wait_served("default")
+
+    @property
+    def kube(self) -> Server | None:
+        """kube-apiserver, when it is up."""
+        return self._kube
 
     def make_namespace(self, name: str) -> None:
         """Make a namespace where namespaces are objects; ours knows none."""
