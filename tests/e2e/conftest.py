@@ -43,14 +43,22 @@ async def server(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="session")
-def cluster(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Cluster:
     """A cluster with controllers in which our server is installed: each test has a namespace of its own."""
+    store = getattr(request, "param", "sqlite")  # see OVER_BOTH_STORES
+    found: Cluster = request.getfixturevalue("service").cluster if store == "etcd" else request.getfixturevalue("over_sqlite")
+    return found
+
+
+@pytest.fixture(scope="session")
+def over_sqlite(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One process, with the embedded store."""
     with installed(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def service(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicated]:
-    """The same with two replicas over etcd. A test may take any part away, and brings it back."""
+    """Two replicas over etcd. A test may take any part away, and brings it back."""
     with replicated(tmp_path_factory.mktemp("replicated")) as service:
         yield service

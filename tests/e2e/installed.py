@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.apiserver.process import ROOT, Serving, serving
 from tests.controlplane.control_plane import ControlPlane
 from tests.tools import path
@@ -21,6 +23,8 @@ from tests.tools.etcd import free_ports
 SERVER_USER = "installed-server"
 OURS = ("apiservice", "-l", "app.kubernetes.io/name=clrk-apiserver")
 """What kubectl takes for our APIServices."""
+OVER_BOTH_STORES = pytest.mark.parametrize("cluster", ["sqlite", "etcd"], indirect=True)
+"""For a test that must come out alike in a cluster whose replicas share an etcd."""
 _LONGEST_SECONDS = 60
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.installed import Cluster, until
+from tests.e2e.installed import OVER_BOTH_STORES, Cluster, until
 from tests.kubectl.running import manifest, pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
@@ -37,6 +37,7 @@ def conditions(cluster: Cluster, *arguments: str) -> dict[str, dict[str, str]]:
     return {one["type"]: one for one in cluster.json(*arguments).get("status", {}).get("conditions") or ()}
 
 
+@OVER_BOTH_STORES
 @pytest.mark.parametrize("pools", [0, 2], ids=["empty", "two pools"])
 def test_t001_a_namespace_is_deleted_quickly(cluster: Cluster, pools: int) -> None:
     name = f"deleted-{pools}"
@@ -47,6 +48,7 @@ def test_t001_a_namespace_is_deleted_quickly(cluster: Cluster, pools: int) -> No
     assert cluster.gone("namespace", name)
 
 
+@OVER_BOTH_STORES
 def test_t081_a_namespace_waits_for_finalizers_and_says_so(cluster: Cluster) -> None:
     here = cluster.namespace("full")
     pools = [held(f"x{number}") if number < 3 else pool(f"x{number}") for number in range(50)]
@@ -65,6 +67,7 @@ def test_t081_a_namespace_waits_for_finalizers_and_says_so(cluster: Cluster) -> 
     cluster.kubectl("wait", "--for=delete", "namespace/full", "--timeout=50s")
 
 
+@OVER_BOTH_STORES
 def test_t076_garbage_is_collected_across_our_kinds_and_others(cluster: Cluster) -> None:
     here = cluster.namespace("garbage")
     policies = ("background", "foreground", "orphan")
@@ -84,6 +87,7 @@ def test_t076_garbage_is_collected_across_our_kinds_and_others(cluster: Cluster)
         assert "ownerReferences" not in cluster.json(f"{resource}/dependent-orphan", here)["metadata"]
 
 
+@OVER_BOTH_STORES
 def test_a_quota_counts_pools(cluster: Cluster) -> None:
     """What is created later is counted when everything is counted anew: it is kube-apiserver's own admission that counts at once."""
     here = cluster.namespace("counted")
@@ -115,6 +119,7 @@ def used(cluster: Cluster, here: str) -> Any:
     return cluster.json("quota/q", here)["status"].get("used")
 
 
+@OVER_BOTH_STORES
 def test_t083_an_autoscaler_is_able_to_scale_a_pool(cluster: Cluster) -> None:
     here = cluster.namespace("autoscaled")
     cluster.kubectl("create", "-f", "-", here, stdin=manifest(pool("x", replicas=1)))

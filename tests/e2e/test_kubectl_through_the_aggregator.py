@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apiserver import kinds
-from tests.e2e.installed import Cluster, until
+from tests.e2e.installed import OVER_BOTH_STORES, Cluster, until
 from tests.kubectl.running import SAMPLES, manifest, pool, rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
@@ -27,6 +27,7 @@ def test_each_group_version_is_available_and_lists_its_kinds(cluster: Cluster, k
     assert kind.kind in cluster.kubectl("api-resources", f"--api-group={kind.group}")
 
 
+@OVER_BOTH_STORES
 @pytest.mark.parametrize("resource", ["workerpool", "localworker"])
 def test_the_repertoire(cluster: Cluster, resource: str) -> None:
     here = cluster.namespace(f"repertoire-{resource}")
@@ -47,6 +48,7 @@ def test_the_repertoire(cluster: Cluster, resource: str) -> None:
     assert cluster.gone(name, here)
 
 
+@OVER_BOTH_STORES
 def test_a_pool_is_scaled(cluster: Cluster) -> None:
     here = cluster.namespace("scaled")
     cluster.kubectl("create", "-f", "-", here, stdin=manifest(pool("x", replicas=1)))
@@ -55,6 +57,7 @@ def test_a_pool_is_scaled(cluster: Cluster) -> None:
     assert "Expected replicas to be 2, was 5" in cluster.fails("scale", "wp/x", "--replicas=3", "--current-replicas=2", here)
 
 
+@OVER_BOTH_STORES
 def test_t009_a_list_that_changes_is_applied_as_the_manifest_says(cluster: Cluster) -> None:
     here = cluster.namespace("applied")
     env = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
