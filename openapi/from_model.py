@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
+from openapi.docstrings import docstring
 from openapi.markers import Extension
 from openapi.structural import ABSENT, JSON, Schema
 
@@ -53,12 +54,15 @@ def _object(model: type[BaseModel], outer: tuple[type[BaseModel], ...], where: s
         raise TypeError(f"{where}: {model.__name__} contains itself, which a structural schema cannot say")
     if not model.__pydantic_fields_complete__:
         model.model_rebuild()
-    fields = {wire_name(name, info): info for name, info in model.model_fields.items()}
+    fields = {wire_name(name, info): (name, info) for name, info in model.model_fields.items()}
     schema = Schema(
         type="object",
         description=description_of(model),
-        properties={name: _field(info, (*outer, model), f"{where}.{name}") for name, info in fields.items()},
-        required=tuple(name for name, info in fields.items() if info.is_required()),
+        properties={
+            name: _field(info, info.description or docstring(model, attribute), (*outer, model), f"{where}.{name}")
+            for name, (attribute, info) in fields.items()
+        },
+        required=tuple(name for name, (_, info) in fields.items() if info.is_required()),
         preserve_unknown_fields=model.model_config.get("extra") == "allow",
     )
     return _marked(schema, getattr(model, "markers", ()), where)
@@ -74,10 +78,10 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _field(info: FieldInfo, outer: tuple[type[BaseModel], ...], where: str) -> Schema:
+def _field(info: FieldInfo, description: str, outer: tuple[type[BaseModel], ...], where: str) -> Schema:
     schema = _marked(_type(info.annotation, outer, where), info.metadata, where)
-    if info.description:
-        schema = replace(schema, description=_unwrapped(info.description))
+    if description:
+        schema = replace(schema, description=_unwrapped(description))
     default = _default(info)
     if default is not ABSENT and (default is not None or schema.nullable):
         schema = replace(schema, default=default)
