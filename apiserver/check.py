@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiserver.cluster.client import ClusterClient, ClusterError
+from apiserver.cluster.client import ClusterClient, ClusterError, clock_at
 from apiserver.cluster.skew import HERE, Clock, of_clocks, of_versions
 from apiserver.endpoints.version import KUBERNETES
 
@@ -44,6 +44,18 @@ class Installation:
     """HOST:PORT at which the server can be reached from here; empty: where an ExternalName leads, if the Service is one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """What is expected behind a Service."""
+
+    path: str
+    """Where kube-apiserver sends requests on to it."""
+    bundle: bytes
+    """PEM of the authorities that may have signed its certificate; empty: any."""
+    clock: Clock
+    """Of kube-apiserver."""
+
+
 async def faults(client: ClusterClient, installation: Installation) -> AsyncIterator[str]:
     """Everything that is wrong, a sentence each.
 
@@ -57,7 +69,7 @@ async def faults(client: ClusterClient, installation: Installation) -> AsyncIter
     fault = of_clocks("this machine", HERE, "kube-apiserver", clock)
     if fault:
         yield fault
-    services: dict[tuple[str, str, int], bytes] = {}
+    services: dict[tuple[str, str, int], _Behind] = {}
     for name in installation.api_services:
         api_service = await _found(client, f"/apis/apiregistration.k8s.io/v1/apiservices/{name}")
         if api_service is None:
@@ -68,28 +80,13 @@ async def faults(client: ClusterClient, installation: Installation) -> AsyncIter
         spec = api_service["spec"]
         if service := spec.get("service"):
             address = (service["namespace"], service["name"], service.get("port", 443))
-            services.setdefault(address, b"" if spec.get("insecureSkipTLSVerify") else _bundle(spec))
-    for (namespace, service_name, port), bundle in services.items():
-        async for fault in _of_service(client, installation, namespace, service_name, port, bundle):
+            bundle = b"" if spec.get("insecureSkipTLSVerify") else _bundle(spec)
+            services.setdefault(address, _Behind(f"/apis/{spec['group']}/{spec['version']}", bundle, clock))
+    for (namespace, service_name, port), behind in services.items():
+        async for fault in _of_service(client, installation, namespace, service_name, port, behind):
             yield fault
-    fault = await _of_server_clock(client, installation, clock)
-    if fault:
-        yield fault
     async for fault in _of_permissions(client, installation):
         yield fault
-
-
-async def _of_server_clock(client: ClusterClient, installation: Installation, clock: Clock) -> str:
-    """What is wrong with the clock of the server, as far as it can be reached through kube-apiserver, whose clock is given."""
-    for name in installation.api_services:
-        version, _, group = name.partition(".")
-        try:
-            found = await client.clock(f"/apis/{group}/{version}")
-        except ClusterError:
-            # That nobody answers is said elsewhere.
-            continue
-        return of_clocks("the server", found, "kube-apiserver", clock)
-    return ""
 
 
 async def _found(client: ClusterClient, path: str) -> dict[str, Any] | None:
@@ -122,7 +119,7 @@ async def _of_api_service(name: str, api_service: dict[str, Any]) -> AsyncIterat
 
 
 async def _of_service(
-    client: ClusterClient, installation: Installation, namespace: str, name: str, port: int, bundle: bytes
+    client: ClusterClient, installation: Installation, namespace: str, name: str, port: int, behind: _Behind
 ) -> AsyncIterator[str]:
     service = await _found(client, f"/api/v1/namespaces/{namespace}/services/{name}")
     if service is None:
@@ -136,9 +133,26 @@ async def _of_service(
         yield f"Nothing is ready behind the Service {namespace}/{name}: see `kubectl get pods -n {namespace}` and their logs."
     address = installation.address or (f"{spec['externalName']}:{port}" if external else "")
     if address:
-        fault = await _of_connection(address, bundle, f"{name}.{namespace}.svc")
+        fault = await _of_connection(address, behind.bundle, f"{name}.{namespace}.svc")
         if fault:
             yield fault
+    fault = await _of_clock(client, address, behind)
+    if fault:
+        yield fault
+
+
+async def _of_clock(client: ClusterClient, address: str, behind: _Behind) -> str:
+    """What is wrong with the server's clock, for which kube-apiserver may not get through to it; that it does not is said elsewhere."""
+    try:
+        clock = await client.clock(behind.path)
+    except ClusterError:
+        if not address:
+            return ""
+        try:
+            clock = await clock_at(f"https://{address}/livez")
+        except ClusterError:
+            return ""
+    return of_clocks("the server", clock, "kube-apiserver", behind.clock)
 
 
 async def _has_endpoint(client: ClusterClient, namespace: str, name: str) -> bool:

@@ -164,6 +164,18 @@ class ClusterClient:
         return self._session
 
 
+async def clock_at(url: str) -> Clock:
+    """The clock of whoever answers there, whatever the answer is: nobody proves anything, and nothing is told but the address.
+
+    Raises:
+        ClusterError: nobody does, or without a Date.
+    """
+    asked_at, timeout = time.time(), aiohttp.ClientTimeout(total=10.0)
+    with _failures():
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.head(url, ssl=False, allow_redirects=False) as response:
+            return Clock.read(response.headers.get("Date", ""), asked_at=asked_at)
+
+
 def _session(tls: ssl.SSLContext) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=tls, limit=_CONNECTIONS, ttl_dns_cache=30),

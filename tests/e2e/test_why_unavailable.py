@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import ssl
 import threading
 import time
@@ -96,18 +97,21 @@ def test_a_fault_is_found(cluster: Cluster, tmp_path: Path, commands: list[tuple
 
 
 @contextmanager
-def impostor(folder: Path, certificate: Signed, *, ahead_seconds: float = 0.0) -> Iterator[int]:
-    """A server in our place, with this certificate and a clock that is wrong by so much; gives its port."""
+def impostor(folder: Path, certificate: Signed, *, ahead_seconds: float = 0.0, code: int = 200) -> Iterator[int]:
+    """A server in our place, with this certificate and a clock that is wrong by so much, which answers with this code; gives its port."""
 
     class Answer(BaseHTTPRequestHandler):
         def date_time_string(self, timestamp: float | None = None) -> str:
             return formatdate(time.time() + ahead_seconds, usegmt=True)
 
-        def do_GET(self) -> None:
-            self.send_response(200)
+        def do_HEAD(self) -> None:
+            self.send_response(code)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", "2")
             self.end_headers()
+
+        def do_GET(self) -> None:
+            self.do_HEAD()
             self.wfile.write(b"{}")
 
         def log_message(self, format: str, *args: object) -> None:
@@ -178,6 +182,18 @@ def test_a_clock_of_the_server_that_is_wrong_is_told(cluster: Cluster, tmp_path:
     assert output.startswith("The clock of ")
     assert told in output
     assert "the server" in output
+
+
+def test_a_clock_of_a_server_that_trusts_no_proxy_any_more_is_told(cluster: Cluster, tmp_path: Path) -> None:
+    """To a clock that is years behind, no certificate is valid yet, the front proxy's included."""
+    signer = authority("of the impostor")
+    certificate = signer.sign(HOST, purposes=SERVER, extensions=[x509.SubjectAlternativeName([x509.DNSName(HOST)])])
+    with impostor(tmp_path, certificate, ahead_seconds=-1e8, code=401) as port, led_astray(cluster, port, signer):
+        cluster.kubectl("wait", "--for=condition=Available=False", "--timeout=50s", *API_SERVICES)
+        code, output = checked(cluster)
+    assert code == 1
+    assert re.search(r"The clock of kube-apiserver is \d{8,9} seconds ahead of that of the server", output)
+    assert "kube-apiserver says of v1alpha1.clrk.apoxy.dev:" in output
 
 
 def test_a_clock_here_that_is_wrong_is_told(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
