@@ -29,6 +29,7 @@ from apiserver.cluster.client import ClusterClient
 from apiserver.cluster.kubeconfig import KubeconfigError, in_pod, pod_config, read_kubeconfig
 from apiserver.config import StartupError
 from apiserver.endpoints.health import HealthCheck
+from apiserver.metrics.delegated import AUTHENTICATION, AUTHORIZATION, DelegatedRequests
 from apiserver.request import User
 from apiserver.tls import CertificateError, load_authorities
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from apiserver.admission.chain import Mutator, Validator
     from apiserver.auth import Authenticator
     from apiserver.config import AuthConfig, Config
+    from apiserver.metrics.exposition import Collect
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +68,8 @@ class Access:
     """What must run for it."""
     cluster: ClusterClient | None = None
     """The way to the kube-apiserver that is asked; None: the server stands alone."""
+    metrics: tuple[Collect, ...] = ()
+    """What is counted of it."""
 
 
 def standalone(authorities: Iterable[x509.Certificate]) -> Access:
@@ -99,11 +103,18 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
     core = clients.of("kubeconfig", given.kubeconfig or given.authentication_kubeconfig or given.authorization_kubeconfig)
     authentication = clients.of("authentication-kubeconfig", given.authentication_kubeconfig)
     authorization = clients.of("authorization-kubeconfig", given.authorization_kubeconfig)
-    tokens = TokenReviews(authentication, audiences=given.api_audiences, cache_seconds=given.authentication_token_webhook_cache_ttl)
+    asked_who, asked_whether = DelegatedRequests(AUTHENTICATION), DelegatedRequests(AUTHORIZATION)
+    tokens = TokenReviews(
+        authentication,
+        audiences=given.api_audiences,
+        cache_seconds=given.authentication_token_webhook_cache_ttl,
+        record=asked_who.record,
+    )
     reviews = SubjectAccessReviews(
         authorization,
         authorized_seconds=given.authorization_webhook_cache_authorized_ttl,
         unauthorized_seconds=given.authorization_webhook_cache_unauthorized_ttl,
+        record=asked_whether.record,
     )
     try:
         open_paths = AlwaysAllowPaths(given.authorization_always_allow_paths)
@@ -136,6 +147,7 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
         checks,
         tasks,
         cluster=core,
+        metrics=(asked_who.collect, asked_whether.collect),
     )
 
 

@@ -144,7 +144,7 @@ def build_app(
         metrics, tasks = (audit_log.collect, *metrics), (audit_log.run, *tasks)
     if tracer is not None:
         tasks = (tracer.run, *tasks)
-    paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *metrics))
+    paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *access.metrics, *metrics))
     stages = Stages(
         authenticators=access.authenticators,
         authorization=access.authorization,

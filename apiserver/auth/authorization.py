@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiserver.auth import NO_OPINION
 from apiserver.meta import errors
 from apiserver.meta.errors import APIError, GroupResource
 from apiserver.request import ANONYMOUS
 
 if TYPE_CHECKING:
-    from apiserver.auth import Authorizer
+    from apiserver.auth import Authorizer, Decision
     from apiserver.request import RequestInfo, User
 
 _SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -27,21 +28,35 @@ class Authorization:
     def __init__(self, authorizers: tuple[Authorizer, ...]) -> None:
         self._authorizers = authorizers
 
+    async def decide(self, user: User, info: RequestInfo) -> Decision:
+        """The verdict of the first authorizer that has one; without any, no opinion, with the reason that was given last.
+
+        Raises:
+            APIError: 500, it could not be found out.
+        """
+        decision = NO_OPINION
+        for authorizer in self._authorizers:
+            before, decision = decision, await authorizer.authorize(user, info)
+            if decision.verdict != "no opinion":
+                return decision
+            if not decision.reason:
+                decision = before
+        return decision
+
     async def check(self, user: User, info: RequestInfo) -> None:
         """Return when it is allowed.
 
         Raises:
             APIError: 403; 401 for somebody whom nobody knows; 500 when it could not be found out.
         """
-        reason = ""
-        for authorizer in self._authorizers:
-            decision = await authorizer.authorize(user, info)
-            if decision.verdict == "allow":
-                return
-            reason = decision.reason or reason
-            if decision.verdict == "deny":
-                break
-        raise errors.unauthorized() if user is ANONYMOUS else forbidden(user, info, reason)
+        decision = await self.decide(user, info)
+        if decision.verdict != "allow":
+            raise refusal(user, info, decision.reason)
+
+
+def refusal(user: User, info: RequestInfo, reason: str) -> APIError:
+    """What is answered to those who may not: 403, or 401 to somebody whom nobody knows."""
+    return errors.unauthorized() if user is ANONYMOUS else forbidden(user, info, reason)
 
 
 def forbidden(user: User, info: RequestInfo, reason: str) -> APIError:

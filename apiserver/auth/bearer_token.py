@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from apiserver.auth import Refusal, with_authenticated
-from apiserver.auth.reviews import ReviewCache, review
+from apiserver.auth.reviews import Record, ReviewCache, review
 from apiserver.cluster.client import ClusterError
 from apiserver.meta import errors
 from apiserver.request import User
@@ -38,9 +38,12 @@ _EXTRA_SPACE = "the provided Authorization header contains extra space before th
 class TokenReviews:
     """Finds out whose a token is."""
 
-    def __init__(self, client: ClusterClient, *, audiences: tuple[str, ...] = (), cache_seconds: float = 10.0) -> None:
+    def __init__(
+        self, client: ClusterClient, *, audiences: tuple[str, ...] = (), cache_seconds: float = 10.0, record: Record | None = None
+    ) -> None:
         """`audiences`: whom a token must be meant for, one of them; empty: for kube-apiserver. Answers count for `cache_seconds`."""
         self._client = client
+        self._record = record
         self._audiences = audiences
         self._cache_seconds = cache_seconds
         self._key = secrets.token_bytes(32)
@@ -69,7 +72,7 @@ class TokenReviews:
         value = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec}
         try:
             async with asyncio.timeout(_REVIEW_SECONDS):
-                status = await review(self._client, _PATH, value)
+                status = await review(self._client, _PATH, value, record=self._record)
         except TimeoutError as error:
             raise ClusterError("no answer in time") from error
         if status.get("authenticated") is not True:

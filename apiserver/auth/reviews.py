@@ -26,6 +26,7 @@ _PAUSE_FACTOR = 1.5
 _JITTER = 0.2
 _PASSING = frozenset((429, 500, 504))
 """Codes after which another try may succeed."""
+_CREATED, _NO_ANSWER = "201", "<error>"
 
 
 class ReviewCache(Generic[_Key, _Answer]):
@@ -86,24 +87,34 @@ class ReviewCache(Generic[_Key, _Answer]):
         self._kept[key] = (answer, time.monotonic() + seconds)
 
 
-async def review(client: ClusterClient, path: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Post a review and return its status. What may pass is tried again, five times in all.
+Record = Callable[[str, float], None]
+"""Takes down what became of an attempt, by the code of the answer, and how many seconds it took."""
+
+
+async def review(client: ClusterClient, path: str, value: dict[str, Any], *, record: Record | None = None) -> dict[str, Any]:
+    """Post a review and return its status. What may pass is tried again, five times in all; `record` is told of each attempt.
 
     Raises:
         ClusterError: there is no answer, or one that is none.
     """
     pause_seconds = _FIRST_PAUSE_SECONDS
     for attempt in range(_ATTEMPTS):
+        code, began = _NO_ANSWER, time.perf_counter()
         try:
             answered = await client.post(path, value)
+            code = _CREATED
             break
         except ClusterError as error:
+            code = str(error.code) if error.code else _NO_ANSWER
             may_pass = error.was_cut or error.code in _PASSING or error.retry_after_seconds is not None
             if not may_pass or attempt == _ATTEMPTS - 1:
                 raise
             if error.was_cut and attempt == 0:
                 # An idle connection that the server had closed, as a rule: a new one is opened at once.
                 continue
+        finally:
+            if record is not None:
+                record(code, time.perf_counter() - began)
         await asyncio.sleep(pause_seconds * random.uniform(1.0, 1.0 + _JITTER))
         pause_seconds *= _PAUSE_FACTOR
     status = answered.get("status")

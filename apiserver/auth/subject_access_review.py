@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from apiserver.auth import NO_OPINION, Decision
-from apiserver.auth.reviews import ReviewCache, review
+from apiserver.auth.reviews import Record, ReviewCache, review
 from apiserver.cluster.client import ClusterError
 from apiserver.meta import errors
 from apiserver.meta.selectors import SelectorError, parse_field_selector, parse_label_selector
@@ -35,9 +35,17 @@ _OPERATORS = {"=": "In", "==": "In", "in": "In", "!=": "NotIn", "notin": "NotIn"
 class SubjectAccessReviews:
     """Authorizes by asking kube-apiserver. The last authorizer."""
 
-    def __init__(self, client: ClusterClient, *, authorized_seconds: float = 10.0, unauthorized_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        *,
+        authorized_seconds: float = 10.0,
+        unauthorized_seconds: float = 10.0,
+        record: Record | None = None,
+    ) -> None:
         """How long a yes and a no count; 0: for the requests alone that wait for it."""
         self._client = client
+        self._record = record
         self._authorized_seconds = authorized_seconds
         self._unauthorized_seconds = unauthorized_seconds
         self._cache: ReviewCache[tuple[object, ...], Decision] = ReviewCache(_CAPACITY)
@@ -63,7 +71,7 @@ class SubjectAccessReviews:
 
     async def _ask(self, user: User, info: RequestInfo) -> tuple[Decision, float]:
         value = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": review_spec(user, info)}
-        status = await review(self._client, _PATH, value)
+        status = await review(self._client, _PATH, value, record=self._record)
         reason = str(status.get("reason") or "")
         if status.get("denied"):
             decision = Decision("deny", reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiserver.auth.authorization import refusal
 from apiserver.meta.errors import APIError
 
 if TYPE_CHECKING:
@@ -13,23 +14,26 @@ if TYPE_CHECKING:
     from apiserver.request import Call, Filter, Handler
 
 _DECISION = "authorization.k8s.io/decision"
-"""The annotation of audit events that kube-apiserver has for it."""
+_REASON = "authorization.k8s.io/reason"
+"""The annotations of audit events that kube-apiserver has for it."""
 
 
 def make(stages: Stages) -> Filter:
     """Return the filter that answers 403 to somebody who may not, and 401 to somebody whom nobody knows."""
-    check = stages.authorization.check
+    decide = stages.authorization.decide
 
     async def authorize(call: Call, handler: Handler) -> web.StreamResponse:
-        if call.audit is None:
-            await check(call.user, call.info)
-            return await handler(call)
         try:
-            await check(call.user, call.info)
+            decision = await decide(call.user, call.info)
         except APIError:
-            call.audit.annotations[_DECISION] = "forbid"
+            if call.audit is not None:
+                call.audit.annotations[_REASON] = "internal error"
             raise
-        call.audit.annotations[_DECISION] = "allow"
+        allowed = decision.verdict == "allow"
+        if call.audit is not None:
+            call.audit.annotations |= {_DECISION: "allow" if allowed else "forbid", _REASON: decision.reason}
+        if not allowed:
+            raise refusal(call.user, call.info, decision.reason)
         return await handler(call)
 
     return authorize

@@ -108,9 +108,10 @@ async def test_what_may_pass_is_tried_five_times(code: int) -> None:
     async def answer(_: dict[str, Any]) -> web.StreamResponse | dict[str, Any]:
         return web.Response(status=code) if len(cluster.asked) < 5 else {"authenticated": True}
 
-    cluster = FakeCluster(answer)
+    cluster, recorded = FakeCluster(answer), list[str]()
     async with fake_cluster(cluster) as client:
-        assert await review(client, "/review", VALUE) == {"authenticated": True}
+        assert await review(client, "/review", VALUE, record=lambda code, _: recorded.append(code)) == {"authenticated": True}
+        assert recorded == [*[str(code)] * 4, "201"]
         cluster.asked.clear()
         cluster.answer = lambda _: asyncio.sleep(0, web.Response(status=code))
         with pytest.raises(ClusterError) as raised:
@@ -181,7 +182,8 @@ async def test_an_idle_connection_that_was_closed_is_replaced_at_once() -> None:
                 request.transport.abort()
                 raise
 
-    cluster = Cutting(cut)
+    cluster, recorded = Cutting(cut), list[str]()
     async with fake_cluster(cluster) as client:
-        assert await review(client, "/review", VALUE) == {"authenticated": True}
+        assert await review(client, "/review", VALUE, record=lambda code, _: recorded.append(code)) == {"authenticated": True}
     assert len(cluster.asked) == 2
+    assert recorded == ["<error>", "201"]

@@ -95,7 +95,7 @@ async def test_a_write_has_its_stages_with_who_what_and_the_outcome(audited: Ser
         "userAgent": "tester",
         "objectRef": {"resource": "gadgets", "namespace": "ns1", "name": "a", "apiGroup": "example.dev", "apiVersion": "v1"},
         "responseStatus": {"metadata": {}, "code": 201},
-        "annotations": {"authorization.k8s.io/decision": "allow"},
+        "annotations": {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""},
     }
 
 
@@ -146,7 +146,7 @@ async def test_whoever_was_turned_away_is_in_it(audited: Serve, user: KeyPair) -
         assert denied["user"]["username"] == "alice"
         assert denied["responseStatus"]["reason"] == "Forbidden"
         assert denied["responseStatus"]["code"] == 403
-        assert denied["annotations"] == {"authorization.k8s.io/decision": "forbid"}
+        assert denied["annotations"] == {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""}
         unknown = await here.events("unknown")
         assert unknown[-1]["user"] == {}
         assert unknown[-1]["responseStatus"]["code"] == 401
