@@ -2,7 +2,8 @@
 
 The handshake has not judged the certificate (`apiserver.tls`). Here a chain is built to one set of authorities alone, so that what one
 authority may vouch for is never taken from another: dates, signatures, name and path constraints, and the purpose "client authentication"
-of every certificate in the chain, as Go's `x509.Verify` does it for kube-apiserver. Keys are RSA (2,048 bits and more) or ECDSA.
+of every certificate in the chain, as Go's `x509.Verify` does it for kube-apiserver. Sorts of certificates that the library's verifier
+refuses (version 1, Ed25519, short RSA keys) are taken when an authority has signed them itself (`direct_issue`).
 Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/authentication/request/x509/x509.go
 """
 
@@ -15,14 +16,25 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy, PolicyBuilder, Store, VerificationError
+
+from apiserver.auth.direct_issue import issuer_of
 
 if TYPE_CHECKING:
     from apiserver.request import Peer
 
 _LOOK_AGAIN_SECONDS = 10.0
-_UNUSABLE = (VerificationError, ValueError, TypeError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+_UNUSABLE = (
+    VerificationError,
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 """All that the library raises for certificates that somebody made up."""
 _PURPOSES = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE)
 
@@ -84,8 +96,15 @@ class Authorities:
         if self._store is None:
             raise VerificationError("there are no authorities")
         leaf = x509.load_der_x509_certificate(certificate)
-        verifier = _policy().store(self._store).time(datetime.fromtimestamp(now, UTC).replace(tzinfo=None)).build_client_verifier()
-        chain = verifier.verify(leaf, [x509.load_der_x509_certificate(other) for other in intermediates]).chain
+        at = datetime.fromtimestamp(now, UTC)
+        verifier = _policy().store(self._store).time(at.replace(tzinfo=None)).build_client_verifier()
+        try:
+            chain = verifier.verify(leaf, [x509.load_der_x509_certificate(other) for other in intermediates]).chain
+        except _UNUSABLE:
+            issuer = issuer_of(leaf, self.certificates, at)
+            if issuer is None:
+                raise
+            chain = [leaf, issuer]
         for link in chain:
             _check_purpose(link)
         return chain
