@@ -1,7 +1,8 @@
 """Certificates that an authority has signed itself, of sorts that `cryptography`'s verifier refuses and Go's takes.
 
 These are certificates of X.509 version 1 (what `openssl x509 -req` makes when no extension is named), and those of authorities with Ed25519
-keys, or RSA keys from 1,024 bits on; older versions of the library refuse such keys of clients too. No chains are built here: one signature, by an authority that counts, and nothing in either certificate that would have to be understood and is not.
+keys, or RSA keys from 1,024 bits on; older versions of the library refuse such keys of clients too. No chains are built here: one
+signature, by an authority that counts, and nothing in either certificate that would have to be understood and is not.
 Source: https://github.com/golang/go/blob/go1.25.0/src/crypto/x509/verify.go
 """
 
