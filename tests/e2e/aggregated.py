@@ -103,12 +103,15 @@ async def serving(
     auth: AuthConfig | None = None,
     *,
     user: str = SERVER_USER,
+    base: Config | None = None,
+    store: MemoryStore | None = None,
 ) -> AsyncIterator[Aggregated]:
-    """Our server, ready, which asks kube-apiserver as this user."""
-    pki = prepare_certificates(folder / "pki", ["localhost", "127.0.0.1"])
+    """Our server, ready, which asks kube-apiserver as this user. `base` and `store` are for other settings, kinds and limits."""
+    base = base or Config(kinds=("tests.apiserver.gadgets",))
+    pki = prepare_certificates(folder / "pki", ["localhost", "127.0.0.1", *base.tls.names])
     kubeconfig = plane.kubeconfig_of(plane.client(user))
-    config = Config(data_dir=folder, kinds=("tests.apiserver.gadgets",), auth=replace(auth or AuthConfig(), kubeconfig=kubeconfig))
-    store = MemoryStore()
+    config = replace(base, data_dir=folder, auth=replace(auth or AuthConfig(), kubeconfig=kubeconfig))
+    store = store or MemoryStore()
     access = make_access(config, pki.authority.certificate)
     app = build_app(config, store, access)
     async with app.running():

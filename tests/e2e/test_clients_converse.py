@@ -88,7 +88,7 @@ def _follows(cluster: Cluster, program: Program, line: Cuttable, here: str, *, r
     if resumes:
         program.event("DELETED", "a")
     else:
-        program.until("listed", after=program.lines.index(program.until("listed")) + 1)
+        program.until("listed", times=2)
     cluster.kubectl("patch", "localworker/b", "--type=merge", "-p", '{"spec":{"image":"z"}}', here)
     assert program.event("MODIFIED", "b")["object"] == _whole(cluster, "b", here)
     cluster.kubectl("create", "-f", "-", here, stdin=manifest(worker("last")))

@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tests.apiserver.process import ROOT
 from tests.tools.needed import needed
 
 Line = dict[str, Any]
+Condition = Callable[[Line], bool]
 _LONGEST_SECONDS = 60.0
 
 
@@ -30,31 +31,25 @@ class Program:
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 
-    def until(self, step: str, *, after: int = 0, seconds: float = _LONGEST_SECONDS, **fields: Any) -> Line:
-        """Return the first line of this step, with these fields, after so many lines. It fails when none comes."""
+    def until(self, step: str, *, times: int = 1, where: Condition | None = None, seconds: float = _LONGEST_SECONDS, **fields: Any) -> Line:
+        """Return the line with which it has told so many times of this step, with these fields. It fails when that does not come."""
         deadline = time.monotonic() + seconds
         with self._told:
             while True:
-                for line in self.lines[after:]:
-                    if line["step"] == step and all(line.get(field) == value for field, value in fields.items()):
-                        return line
+                found = [line for line in self.all(step, **fields) if where is None or where(line)]
+                if len(found) >= times:
+                    return found[times - 1]
                 assert not self._ended, f"it has ended without {step} {fields}\n{self.story()}"
                 assert self._told.wait(deadline - time.monotonic()), f"it does not come to {step} {fields}\n{self.story()}"
 
-    def event(self, kind: str, name: str, **options: Any) -> Line:
-        """Return the first event of this type about the object with this name."""
-        deadline = time.monotonic() + options.pop("seconds", _LONGEST_SECONDS)
-        after = 0
-        while True:
-            line = self.until("event", after=after, seconds=deadline - time.monotonic(), type=kind)
-            if line["object"]["metadata"].get("name") == name:
-                return line
-            after = self.lines.index(line, after) + 1
+    def event(self, kind: str, name: str, *, times: int = 1) -> Line:
+        """Return the first event of this type about the object with this name, or a later one."""
+        return self.until("event", times=times, where=lambda line: line["object"]["metadata"].get("name") == name, type=kind)
 
-    def all(self, step: str) -> list[Line]:
-        """The lines of this step so far."""
+    def all(self, step: str, **fields: Any) -> list[Line]:
+        """The lines of this step, with these fields, so far."""
         with self._told:
-            return [line for line in self.lines if line["step"] == step]
+            return [line for line in self.lines if line["step"] == step and fields.items() <= line.items()]
 
     def end(self) -> None:
         """Wait until it has ended by itself, and well."""
@@ -90,7 +85,7 @@ class Program:
 
 
 @contextmanager
-def running(folder: Path, kubeconfig: Path, *command: str, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
+def running(folder: Path, kubeconfig: Path, *command: str) -> Iterator[Program]:
     """Run it until the end of the block, at the latest."""
     folder.mkdir(parents=True, exist_ok=True)
     errors = folder / "stderr"
@@ -106,7 +101,7 @@ def running(folder: Path, kubeconfig: Path, *command: str, environment: Mapping[
         process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=variables | dict(environment or {}),
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,

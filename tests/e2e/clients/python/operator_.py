@@ -1,4 +1,6 @@
-"""A small operator made with kopf: it says in a worker's status that the worker asks for work, and lets go of it when it is deleted."""
+"""A small operator made with kopf: it says in a worker's status that the worker asks for work, and lets go of it when it is deleted.
+
+As `observe` it only tells of the events that it gets."""
 
 from __future__ import annotations
 
@@ -35,14 +37,19 @@ def _let_go(name: str, **_: Any) -> None:
     tell("handled", reason="delete", name=name, diff=[])
 
 
-def _event(type: str | None, name: str, meta: kopf.Meta, **_: Any) -> None:
-    tell("event", type=type or "LISTED", name=name, resourceVersion=meta["resourceVersion"])
+def _event(type: str | None, body: kopf.Body, **_: Any) -> None:
+    tell("event", type=type or "LISTED", object={"metadata": dict(body.metadata)})
+
+
+def _main(namespace: str, *, observes: bool) -> None:
+    kopf.on.startup()(_remember)
+    kopf.on.event(API_VERSION, PLURAL)(_event)
+    if not observes:
+        for decorator in (kopf.on.create, kopf.on.update, kopf.on.resume):
+            decorator(API_VERSION, PLURAL)(_polling)
+        kopf.on.delete(API_VERSION, PLURAL)(_let_go)
+    kopf.run(standalone=True, namespaces=[namespace])
 
 
 if __name__ == "__main__":
-    kopf.on.startup()(_remember)
-    for decorator in (kopf.on.create, kopf.on.update, kopf.on.resume):
-        decorator(API_VERSION, PLURAL)(_polling)
-    kopf.on.delete(API_VERSION, PLURAL)(_let_go)
-    kopf.on.event(API_VERSION, PLURAL)(_event)
-    kopf.run(standalone=True, namespaces=sys.argv[1:])
+    _main(sys.argv[-1], observes="observe" in sys.argv[1:-1])
