@@ -48,6 +48,8 @@ class Reader:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._counted = ("", "", 0, 0)
+        """After the last page: where the next one begins, where the listing ends, its revision, and how many keys are in between."""
 
     def revisions(self) -> tuple[int, int]:
         """Return the compaction revision and the current one."""
@@ -72,8 +74,14 @@ class Reader:
             items = [_key_value(row) for row in rows]
             remaining = 0
             if limit is not None and len(items) == limit:
-                remaining = self._connection.execute(_COUNT, (start, end, at)).get - limit
+                remaining = self._count(start, end, at) - limit
+                self._counted = (items[-1].key + "\0", end, at, remaining)
         return Page(items, at, remaining)
+
+    def _count(self, start: str, end: str, at: int) -> int:
+        """How many keys there are from `start` on. Where the last page ended that is known: pages of one listing count once."""
+        *where, count = self._counted
+        return count if where == [start, end, at] else int(self._connection.execute(_COUNT, (start, end, at)).get)
 
     def events(self, prefix: str, after_revision: int, upto: int) -> tuple[Sequence[Event], int]:
         """Return some of the oldest events after a revision, and the revision up to which these are all.
