@@ -91,6 +91,26 @@ def test_a_metadata_informer_gets_protobuf(cluster: Cluster, tmp_path: Path) -> 
     assert {form.partition(";")[0] for form in forms} == {PROTOBUF}, forms
 
 
+def test_t114_both_forms_of_discovery_tell_of_the_same_verbs_and_others_are_not_supported(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.namespace("verbs")
+    with started(cluster, tmp_path, "verbs", "verbs") as program:
+        program.end()
+    aggregated, legacy = (line["verbs"] for line in program.all("verbs"))
+    assert aggregated == legacy
+    main = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+    part = {"get", "patch", "update"}
+    assert {name: set(verbs) for name, verbs in legacy.items()} == {
+        "clrk.apoxy.dev/v1alpha1/workerpools": main,
+        "clrk.apoxy.dev/v1alpha1/workerpools/scale": part,
+        "clrk.apoxy.dev/v1alpha1/workerpools/status": part,
+        "worker.saved.sh/v1alpha1/localworkers": main,
+        "worker.saved.sh/v1alpha1/localworkers/status": part,
+    }
+    asked = program.all("asked")
+    assert len(asked) == 7
+    assert [line for line in asked if not line["notSupported"]] == []
+
+
 def test_one_of_two_managers_leads_and_the_other_takes_over(cluster: Cluster, tmp_path: Path) -> None:
     here = cluster.namespace("managed")
     kubectl = cluster.kubectl

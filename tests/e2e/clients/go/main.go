@@ -33,6 +33,7 @@ var commands = map[string]func(ctx context.Context, config *rest.Config, namespa
 	"listinginformer": listingInformer,
 	"metadata":        metadataInformer,
 	"manager":         manageWorkers,
+	"verbs":           useVerbs,
 	"csaupgrade":      upgradeManagedFields,
 }
 
