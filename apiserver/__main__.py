@@ -92,6 +92,14 @@ def main() -> None:
 @click.option("--audit-log-maxsize", type=_COUNT, default=0, metavar="MEGABYTES", help="Put the file aside at this size; 0: never.")
 @click.option("--audit-log-maxbackup", type=_COUNT, default=0, help="How many files that were put aside are kept; 0: all.")
 @click.option("--audit-log-maxage", type=_COUNT, default=0, metavar="DAYS", help="For how long they are kept; 0: for ever.")
+@click.option("--audit-webhook-config-file", type=FILE, help="Send the audit log to the server of this kubeconfig.")
+@click.option(
+    "--audit-webhook-initial-backoff", type=DURATION, default="10s", show_default=True, help="How long to wait before it is tried again."
+)
+@click.option("--audit-webhook-batch-max-size", type=click.IntRange(1), default=400, show_default=True, help="How many events go together.")
+@click.option(
+    "--audit-webhook-batch-max-wait", type=DURATION, default="30s", show_default=True, help="How long an event waits for others to go with."
+)
 @click.option("--tracing-config-file", type=FILE, help="Send spans as this TracingConfiguration says; needs the extra `tracing`.")
 @click.option("--access-log", type=click.Choice(["json", "plain"]), help="Log every request on standard error.")
 @click.option(
@@ -118,13 +126,19 @@ def serve(
     audit_log_maxsize: int,
     audit_log_maxbackup: int,
     audit_log_maxage: int,
+    audit_webhook_config_file: Path | None,
+    audit_webhook_initial_backoff: float,
+    audit_webhook_batch_max_size: int,
+    audit_webhook_batch_max_wait: float,
     tracing_config_file: Path | None,
     access_log: Literal["json", "plain"] | None,
     logging_format: Literal["text", "json"],
     verbose: int,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The second signal does not wait for running requests."""
-    from apiserver.audit.log import AuditLogConfig
+    from apiserver.audit.file import AuditLogConfig
+    from apiserver.audit.log import AuditConfig
+    from apiserver.audit.webhook import AuditWebhookConfig
     from apiserver.config import Config, ListenConfig, StartupError, TLSConfig
     from apiserver.serve import serve as serve_until_stopped
 
@@ -144,12 +158,20 @@ def serve(
             shutdown_delay_seconds=shutdown_delay_duration,
             shutdown_timeout_seconds=request_timeout,
             shutdown_send_retry_after=shutdown_send_retry_after,
-            audit=AuditLogConfig(
+            audit=AuditConfig(
                 policy_file=audit_policy_file,
-                path=audit_log_path,
-                maxsize_megabytes=audit_log_maxsize,
-                maxbackup=audit_log_maxbackup,
-                maxage_days=audit_log_maxage,
+                log=AuditLogConfig(
+                    path=audit_log_path,
+                    maxsize_megabytes=audit_log_maxsize,
+                    maxbackup=audit_log_maxbackup,
+                    maxage_days=audit_log_maxage,
+                ),
+                webhook=AuditWebhookConfig(
+                    config_file=audit_webhook_config_file,
+                    initial_backoff_seconds=audit_webhook_initial_backoff,
+                    batch_max_size=audit_webhook_batch_max_size,
+                    batch_max_wait_seconds=audit_webhook_batch_max_wait,
+                ),
             ),
             tracing_file=tracing_config_file,
             access_log=access_log or "",

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from apiserver import kinds
 from apiserver.admission.chain import Chain
+from apiserver.audit.file import FileBackend
 from apiserver.audit.log import AuditLog
 from apiserver.audit.policy import PolicyError, load_policy
+from apiserver.audit.webhook import WebhookBackend
+from apiserver.cluster.client import ClusterClient
+from apiserver.cluster.kubeconfig import KubeconfigError, read_kubeconfig
 from apiserver.cluster.shared_definitions import SharedDefinitions
 from apiserver.config import StartupError
 from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from apiserver.access import Access
+    from apiserver.audit.backend import Backend
     from apiserver.config import Config
     from apiserver.meta.resource import ResourceKind
     from apiserver.metrics.exposition import Collect
@@ -167,17 +172,22 @@ def build_app(
 
 
 def _audit_log(config: Config) -> AuditLog | None:
-    given = config.audit
-    if given.policy_file is None or not given.path:
-        if given.path:
-            _log.warning("there is no audit policy (--audit-policy-file): nothing is written to the audit log")
+    log, webhook = config.audit.log, config.audit.webhook
+    if not log.path and webhook.config_file is None:
+        return None
+    if config.audit.policy_file is None:
+        _log.warning("there is no audit policy (--audit-policy-file): nothing is written to the audit log")
         return None
     try:
-        return AuditLog(load_policy(given.policy_file), given)
-    except PolicyError as error:
+        policy = load_policy(config.audit.policy_file)
+        backends: list[Backend] = [FileBackend(log)] if log.path else []
+        if webhook.config_file is not None:
+            backends.append(WebhookBackend(webhook, ClusterClient(read_kubeconfig(webhook.config_file))))
+        return AuditLog(policy, tuple(backends))
+    except (PolicyError, KubeconfigError) as error:
         raise StartupError(str(error)) from error
     except OSError as error:
-        raise StartupError(f"cannot write {given.path}: {error.strerror}") from error
+        raise StartupError(f"cannot write {log.path}: {error.strerror}") from error
 
 
 def _tracer(config: Config) -> Tracer | None:

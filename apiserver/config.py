@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from apiserver.audit.log import AuditLogConfig
+from apiserver.audit.log import AuditConfig
 from apiserver.filters.limits import InFlightLimits
 from apiserver.registry.watching import WatchLimits
 from storage.cache import CacheLimits
@@ -123,7 +123,7 @@ class Config:
     auth: AuthConfig = field(default_factory=AuthConfig)
     kinds: tuple[str, ...] = DEFAULT_KINDS
     """Packages (or modules) whose Resource classes are served."""
-    audit: AuditLogConfig = field(default_factory=AuditLogConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     tracing_file: Path | None = None
     """A TracingConfiguration of apiserver.config.k8s.io/v1. None: there are no traces."""
     limits: InFlightLimits = field(default_factory=InFlightLimits)

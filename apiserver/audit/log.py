@@ -1,186 +1,72 @@
-"""Where audit events go: a file that is rotated, or standard output.
+"""The audit log: what the policy wants written down goes to every backend.
 
-No request waits for its event to be written. Between requests and the thread that writes is a queue with a bound in events and in bytes;
-what does not fit any more, or cannot be written, is counted (`apiserver_audit_error_total`) and told of in the log, and the request goes
-on: kube-apiserver's mode `batch`.
+No request waits for its event: kube-apiserver's mode `batch`. What a backend loses is counted (`apiserver_audit_error_total`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
+
+from apiserver.audit.file import AuditLogConfig
+from apiserver.audit.webhook import AuditWebhookConfig
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
+    from apiserver.audit.backend import Backend
     from apiserver.audit.event import Entry
     from apiserver.audit.policy import Policy
 
-_log = logging.getLogger(__name__)
-_END_SECONDS = 10.0
-_TELL_EVERY_SECONDS = 10.0
-_STAMP = "%Y-%m-%dT%H-%M-%S.%f"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLogConfig:
-    """The audit log; the flags are kube-apiserver's."""
+class AuditConfig:
+    """What is written down of requests, and where; the flags are kube-apiserver's."""
 
     policy_file: Path | None = None
-    """What is written down. None: there is no audit log."""
-    path: str = ""
-    """The file; `-`: standard output. Empty: there is no audit log."""
-    maxsize_megabytes: int = 0
-    """Size at which the file is put aside and a new one begun. 0: never."""
-    maxbackup: int = 0
-    """How many files that were put aside are kept. 0: all."""
-    maxage_days: int = 0
-    """For how long they are kept. 0: for ever."""
-    queue_events: int = 10_000
-    """Events that may wait to be written, as kube-apiserver's --audit-log-batch-buffer-size."""
-    queue_bytes: int = 64 * 1024 * 1024
-    """What they may hold in memory."""
+    """What is written down. None: nothing."""
+    log: AuditLogConfig = field(default_factory=AuditLogConfig)
+    webhook: AuditWebhookConfig = field(default_factory=AuditWebhookConfig)
 
 
 class AuditLog:
-    """Takes events on the event loop, and writes them in a thread of its own while `run` runs."""
+    """Hands events to backends. The owner awaits `run` as a task."""
 
-    def __init__(self, policy: Policy, config: AuditLogConfig) -> None:
-        """Open the file.
-
-        Raises:
-            OSError: that is not possible.
-        """
+    def __init__(self, policy: Policy, backends: tuple[Backend, ...]) -> None:
         self.policy = policy
-        self._config = config
-        self._queue: SimpleQueue[Entry | None] = SimpleQueue()
-        self._put_events = self._taken_events = self._put_bytes = self._taken_bytes = 0
-        self._failed = 0
-        self._lost = 0
-        self._told_at = 0.0
+        self._backends = backends
+        self._events = 0
         self._levels: Counter[str] = Counter()
-        self._file = _File(config) if config.path != "-" else None
 
     def note_level(self, level: str) -> None:
         """Count what was decided about a request."""
         self._levels[level] += 1
 
     def put(self, entry: Entry) -> None:
-        """Have an event written; when too many wait it is lost, and counted."""
-        size = entry.size_bytes
-        waiting, held = self._put_events - self._taken_events, self._put_bytes - self._taken_bytes
-        if waiting >= self._config.queue_events or (waiting and held + size > self._config.queue_bytes):
-            self._lost += 1
-            self._tell("the queue is full")
-            return
-        self._put_events += 1
-        self._put_bytes += size
-        self._queue.put(entry)
+        """Have an event written."""
+        self._events += 1
+        for backend in self._backends:
+            backend.put(entry)
 
     async def run(self) -> None:
-        """Write what is put, until this is cancelled; then what still waits."""
-        thread = Thread(target=self._write_all, name="audit log", daemon=True)
-        thread.start()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self._queue.put(None)
-            await asyncio.to_thread(thread.join, _END_SECONDS)
-
-    def _write_all(self) -> None:
-        while (entry := self._queue.get()) is not None:
-            try:
-                self._write(entry.line())
-            except Exception as error:
-                # A supervisor: whatever is wrong with one event or with the disk, the next one is tried.
-                self._failed += 1
-                self._tell(str(error) or type(error).__name__)
-            self._taken_events += 1
-            self._taken_bytes += entry.size_bytes
-        if self._file is not None:
-            self._file.close()
-
-    def _write(self, line: bytes) -> None:
-        if self._file is not None:
-            self._file.write(line)
-        else:
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-
-    def _tell(self, reason: str) -> None:
-        now = time.monotonic()
-        if now - self._told_at >= _TELL_EVERY_SECONDS:
-            self._told_at = now
-            _log.error("audit events are lost (%d until now): %s", self._lost + self._failed, reason)
+        """Keep the backends going, until this is cancelled; then they pass on what still waits."""
+        async with asyncio.TaskGroup() as group:
+            for backend in self._backends:
+                group.create_task(backend.run(), name=f"audit {backend.losses.plugin}")
 
     def collect(self) -> Iterator[Metric]:
         """What has become of the events, under kube-apiserver's names."""
         from prometheus_client.core import CounterMetricFamily
 
-        yield CounterMetricFamily("apiserver_audit_event", "Audit events, lost ones too.", value=self._put_events + self._lost)
+        yield CounterMetricFamily("apiserver_audit_event", "Audit events, lost ones too.", value=self._events)
         errors = CounterMetricFamily("apiserver_audit_error", "Audit events that were lost.", labels=("plugin",))
-        errors.add_metric(("log",), self._lost + self._failed)
+        for backend in self._backends:
+            errors.add_metric((backend.losses.plugin,), backend.losses.count)
         levels = CounterMetricFamily("apiserver_audit_level", "Requests by their audit level.", labels=("level",))
         for level, count in self._levels.items():
             levels.add_metric((level,), count)
         yield from (errors, levels)
-
-
-class _File:
-    """A file that is put aside when it has grown large. Used by one thread."""
-
-    def __init__(self, config: AuditLogConfig) -> None:
-        self._path = Path(config.path)
-        self._config = config
-        self._limit_bytes = config.maxsize_megabytes * 1024 * 1024
-        self._file, self._size = self._open()
-
-    def _open(self) -> tuple[BinaryIO, int]:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        return os.fdopen(descriptor, "ab", buffering=0), os.fstat(descriptor).st_size
-
-    def write(self, line: bytes) -> None:
-        if self._limit_bytes and self._size and self._size + len(line) > self._limit_bytes:
-            self._rotate()
-        written = 0
-        while written < len(line):
-            written += self._file.write(line[written:])
-        self._size += len(line)
-
-    def _rotate(self) -> None:
-        self._file.close()
-        stamp = datetime.now(UTC).strftime(_STAMP)[:-3]
-        self._path.rename(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
-        self._file, self._size = self._open()
-        self._forget_old()
-
-    def _forget_old(self) -> None:
-        aside = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}"), reverse=True)
-        dated = [(file, when) for file in aside if (when := _stamped(file, self._path)) is not None]
-        oldest = datetime.now(UTC) - timedelta(days=self._config.maxage_days)
-        for number, (file, when) in enumerate(dated):
-            too_many = self._config.maxbackup and number >= self._config.maxbackup
-            if too_many or (self._config.maxage_days and when < oldest):
-                file.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _stamped(file: Path, path: Path) -> datetime | None:
-    """When a file was put aside; None for one that is something else."""
-    try:
-        return datetime.strptime(file.stem.removeprefix(f"{path.stem}-"), _STAMP).replace(tzinfo=UTC)
-    except ValueError:
-        return None

@@ -105,6 +105,16 @@ class ClusterClient:
         """
         return await self._request("POST", path, orjson.dumps(value), timeout_seconds)
 
+    async def send(self, path: str, body: bytes, *, timeout_seconds: float) -> None:
+        """Post JSON that is written already; nothing is made of what is answered.
+
+        Raises:
+            ClusterError: the server refuses it, or does not answer in time.
+        """
+        with _failures():
+            async with asyncio.timeout(timeout_seconds), self._send("POST", path, body) as response:
+                await _read(response)
+
     async def watch(self, path: str) -> AsyncIterator[dict[str, Any]]:
         """The events of a watch, until the server ends it.
 

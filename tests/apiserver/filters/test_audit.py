@@ -15,7 +15,8 @@ import pytest
 
 from apiserver.access import standalone
 from apiserver.app import build_app
-from apiserver.audit.log import AuditLogConfig
+from apiserver.audit.file import AuditLogConfig
+from apiserver.audit.log import AuditConfig
 from apiserver.certificates import Certificates, KeyPair
 from apiserver.config import Config
 from storage.errors import Unavailable
@@ -60,7 +61,7 @@ def audited(tmp_path: Path, pki: Certificates, store: MemoryStore, config: Confi
     async def serve(policy: str) -> AsyncIterator[Audited]:
         tmp_path.joinpath("policy.yaml").write_text(f"apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}")
         file = tmp_path / "audit.log"
-        audit = AuditLogConfig(policy_file=tmp_path / "policy.yaml", path=str(file))
+        audit = AuditConfig(policy_file=tmp_path / "policy.yaml", log=AuditLogConfig(path=str(file)))
         app = build_app(dataclasses.replace(config, audit=audit), store, standalone([pki.authority.certificate]))
         async with app.running():
             await app.wait_ready()
