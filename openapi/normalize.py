@@ -27,8 +27,10 @@ _TYPE_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 class Normalize(Protocol):
     """A compiled schema's normalizer."""
 
-    def __call__(self, value: dict[str, Any], *, report: list[str] | None = None) -> None:
+    def __call__(self, value: dict[str, Any], *, old: dict[str, Any] | None = None, report: list[str] | None = None) -> None:
         """Prune unknown fields, drop nulls where none may be, fill defaults, print integral floats as integers, tidy metadata. In place.
+
+        `old` has been normalized already: what `value` shares with it (the same objects at the same names) is not walked again.
 
         `report` receives the paths of what was unknown, those in metadata first, else sorted, as in `spec.env[1].nmae`: all of
         them, or about MOST_UNKNOWN if there are more.
@@ -38,7 +40,8 @@ class Normalize(Protocol):
         """
 
 
-_Walk = Callable[[Any], Unknown | None]
+_Walk = Callable[[Any, Any], Unknown | None]
+"""Takes a container and what stands in its place in `old`; returns the paths of what was unknown."""
 
 
 class _Node:
@@ -63,7 +66,7 @@ class _Node:
         if default.__class__ is dict or default.__class__ is list:
             # Defaults apply inside defaults too; what they fill in is the same every time.
             self.default = deepcopy(default)
-            (self.on_dict if default.__class__ is dict else self.on_list)(self.default)
+            (self.on_dict if default.__class__ is dict else self.on_list)(self.default, None)
 
     def fresh_default(self) -> JSON:
         return deepcopy(self.default) if self.default.__class__ in (dict, list) else self.default
@@ -73,9 +76,9 @@ def compile(schema: Schema) -> Normalize:
     """Compile the schema of a whole object: its apiVersion and kind are left alone, its metadata is read as ObjectMeta."""
     walk = _object_walk(replace(schema, embedded_resource=False), root=True)
 
-    def normalize(value: dict[str, Any], *, report: list[str] | None = None) -> None:
+    def normalize(value: dict[str, Any], *, old: dict[str, Any] | None = None, report: list[str] | None = None) -> None:
         metadata = normalize_metadata(value)
-        unknown = walk(value)
+        unknown = walk(value, old)
         if report is not None:
             for paths in (metadata, unknown):
                 if paths:
@@ -108,7 +111,8 @@ def _object_walk(schema: Schema, *, root: bool = False) -> _Walk:
         return _remove_all
     lookup = nodes.get
 
-    def walk(value: dict[str, Any]) -> Unknown | None:
+    def walk(value: dict[str, Any], old: JSON) -> Unknown | None:
+        before = old if old.__class__ is dict else None
         unknown: Unknown | None = None
         gone: list[str] | None = None
         if embedded:
@@ -135,10 +139,15 @@ def _object_walk(schema: Schema, *, root: bool = False) -> _Walk:
                 continue
             if kind is str or kind is int or kind is bool:
                 continue
+            previous = None
+            if before is not None:
+                previous = before.get(key)
+                if item is previous and item is not None:
+                    continue
             if kind is dict:
-                inner = node.on_dict(item)
+                inner = node.on_dict(item, previous)
             elif kind is list:
-                inner = node.on_list(item)
+                inner = node.on_list(item, previous)
             elif kind is float:
                 if node.takes_numbers:
                     value[key] = _integral(item)
@@ -181,16 +190,16 @@ def _list_walk(schema: Schema) -> _Walk:
     on_dict, on_list = node.on_dict, node.on_list
     fills_null = node.drops_null and node.has_default
 
-    def walk(value: list[Any]) -> Unknown | None:
+    def walk(value: list[Any], _: JSON) -> Unknown | None:
         unknown: Unknown | None = None
         for index, item in enumerate(value):
             kind = item.__class__
             if kind is str or kind is int:
                 continue
             if kind is dict:
-                inner = on_dict(item)
+                inner = on_dict(item, None)
             elif kind is list:
-                inner = on_list(item)
+                inner = on_list(item, None)
             else:
                 if kind is float:
                     if node.takes_numbers:
@@ -210,13 +219,13 @@ def _list_walk(schema: Schema) -> _Walk:
     return walk
 
 
-def _remove_all(value: dict[str, Any]) -> Unknown | None:
+def _remove_all(value: dict[str, Any], _: JSON) -> Unknown | None:
     unknown = [[key] for key in islice(value, MOST_UNKNOWN)]
     value.clear()
     return unknown or None
 
 
-def _strip_list(value: list[Any]) -> Unknown | None:
+def _strip_list(value: list[Any], _: JSON) -> Unknown | None:
     """Empty the objects in a list that no schema describes; however deep it is, it is walked without recursion."""
     unknown: Unknown = []
     pending: list[tuple[list[Any], list[str]]] = [(value, [])]
@@ -233,7 +242,7 @@ def _strip_list(value: list[Any]) -> Unknown | None:
     return unknown or None
 
 
-def _keep_list(value: list[Any]) -> Unknown | None:
+def _keep_list(value: list[Any], _: JSON) -> Unknown | None:
     _integral_floats(value)
     return None
 

@@ -10,24 +10,24 @@ from typing import Any
 from openapi.json_values import copy
 
 
-def merge(value: dict[str, Any], patch: dict[str, Any]) -> None:
-    """Apply the patch to `value`, in place: null removes, objects merge, everything else replaces.
+def merged(value: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return what the patch makes of `value`: null removes, objects merge, everything else replaces.
 
-    The patch is not changed, and parts of it never become part of `value`: it can be applied again.
+    Neither is changed. Parts that the patch says nothing about are those of `value` (the same Python objects), parts of the patch never
+    become part of the result: it can be applied again.
     """
+    result = dict(value)
     for key, wanted in patch.items():
         if wanted is None:
-            value.pop(key, None)
+            result.pop(key, None)
         elif wanted.__class__ is dict:
-            current = value.get(key)
-            if current.__class__ is dict:
-                merge(current, wanted)
-            else:
-                value[key] = _without_nulls(wanted)
+            current = result.get(key)
+            result[key] = merged(current, wanted) if current.__class__ is dict else _without_nulls(wanted)
         else:
             # A list that takes the place of something else than an object loses the nulls of the objects in it; one that replaces an
             # object does not.
-            value[key] = copy(wanted) if value.get(key).__class__ is dict else _without_nulls(wanted)
+            result[key] = copy(wanted) if result.get(key).__class__ is dict else _without_nulls(wanted)
+    return result
 
 
 def _without_nulls(wanted: Any) -> Any:

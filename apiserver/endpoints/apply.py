@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from apiserver.admission.chain import Chain
     from apiserver.registry.resource_store import ResourceStore
-    from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call, Handler
 
@@ -38,16 +37,15 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
         applied = await decode_applied(body, options.field_validation)
         namespace, name = call.info.namespace, call.info.name
 
-        def transform(current: StoredObject | None) -> dict[str, Any]:
-            live = current.object() if current is not None else None
+        def transform(live: dict[str, Any] | None) -> dict[str, Any]:
             value = ownership.apply(live, applied.value(), options.field_manager, store.now(), force=bool(options.force))
             applied.check_twice(call.warnings)
             try:
-                strategy.normalize(value)
+                strategy.normalize(value, old=live)
             except MetadataTypeError as error:
                 raise errors.bad_request(str(error)) from error
             value.setdefault("metadata", {})
-            if current is None:
+            if live is None:
                 _make_new(value, store, name)
             strategy.check_identity(value, namespace, name)
             strategy.deduplicate_owners(value, call.warnings, after_admission=True)

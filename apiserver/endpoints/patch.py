@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from apiserver.admission.chain import Chain
     from apiserver.registry.resource_store import ResourceStore
-    from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call, Handler
 
@@ -41,12 +40,13 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
         change = PatchBody(body, patch_type, options.field_validation)
         namespace, name = call.info.namespace, call.info.name
 
-        def read(value: dict[str, Any], report: list[str]) -> None:
-            check_type_meta(value)
-            strategy.normalize(value, report=report)
+        def transform(old: dict[str, Any]) -> dict[str, Any]:
+            def read(value: dict[str, Any], report: list[str]) -> None:
+                check_type_meta(value)
+                strategy.normalize(value, old=old, report=report)
 
-        def transform(current: StoredObject) -> dict[str, Any]:
-            value = change.apply(current.object, read, call.warnings)
+            value = change.apply(old, read, call.warnings)
+            value["metadata"] = dict(value.get("metadata") or ())
             strategy.check_identity(value, namespace, name)
             strategy.deduplicate_owners(value, call.warnings, after_admission=True)
             return value

@@ -11,6 +11,7 @@ from apiserver.apply import json_patch, merge_patch
 from apiserver.endpoints.body import BodyError, check_type_meta, decode, go_type_of, strict_problem, unknown_fields
 from apiserver.meta import errors, json_codec
 from apiserver.meta.field_errors import invalid
+from openapi.json_values import copy
 from openapi.normalize import MetadataTypeError
 
 if TYPE_CHECKING:
@@ -52,18 +53,18 @@ class PatchBody:
         self._field_validation = field_validation
 
     def apply(
-        self, current: Callable[[], dict[str, Any]], read: Callable[[dict[str, Any], list[str]], None], warnings: list[str]
+        self, current: dict[str, Any], read: Callable[[dict[str, Any], list[str]], None], warnings: list[str]
     ) -> dict[str, Any]:
         """Return the patched object, read (normalized) by `read`, which reports unknown fields and raises what it cannot read.
 
-        `current` gives the object freshly at each call.
+        `current` is not changed. The result may share with it what the patch leaves alone, which `read` must leave alone too.
 
         Raises:
             APIError: 400 for what is no patch, 413 for too many operations, 422 for one that cannot be applied or leads to nonsense.
         """
         report: list[str] = []
         try:
-            value = self._applied(current())
+            value = self._applied(current)
             if value.__class__ is not dict:
                 check_type_meta(value)
             read(value, report)
@@ -83,8 +84,7 @@ class PatchBody:
         patch = self._patch
         if self._type == MERGE_PATCH:
             if patch.__class__ is dict:
-                merge_patch.merge(value, patch)
-                return value
+                return merge_patch.merged(value, patch)
             if patch is None:
                 raise errors.bad_request("Invalid JSON Patch")
             raise _undecodable(patch, "value of type map[string]interface {}")
@@ -93,7 +93,7 @@ class PatchBody:
             limit = json_patch.MAX_OPERATIONS
             raise errors.request_entity_too_large(f"The allowed maximum operations in a JSON patch is {limit}, got {len(operations)}")
         try:
-            patched: dict[str, Any] = json_patch.apply(value, operations)
+            patched: dict[str, Any] = json_patch.apply(copy(value), operations)
         except json_patch.PatchError as error:
             # Upstream keeps the reason to itself.
             raise errors.APIError(422, "Invalid", "the server rejected our request due to an error in our request", details={}) from error
@@ -111,8 +111,8 @@ class PatchBody:
         ]
         return [f"json patch {problem}" for problem in (*self._twice, *unknown_fields(unknown))]
 
-    def _leads_to_nonsense(self, current: Callable[[], dict[str, Any]], problem: str) -> errors.APIError:
-        patched = json_codec.encode(self._applied(current()))[:-1].decode()
+    def _leads_to_nonsense(self, current: dict[str, Any], problem: str) -> errors.APIError:
+        patched = json_codec.encode(self._applied(current))[:-1].decode()
         return errors.invalid("", "", "", [invalid("patch", patched, problem).to_cause()])
 
 

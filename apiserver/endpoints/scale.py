@@ -25,6 +25,7 @@ from apiserver.registry.table import TableConvertor
 from apiserver.registry.write import Write
 from openapi import normalize
 from openapi.from_model import schema_of
+from openapi.json_values import copy
 from openapi.meta_v1 import Scale
 from openapi.normalize import MetadataTypeError
 from storage.store import KeyValue
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind, ScalePaths
     from apiserver.registry.forms import Form
     from apiserver.registry.resource_store import ResourceStore
-    from apiserver.registry.stored_object import StoredObject
     from apiserver.request import Call, Handler
 
 _INT32 = range(-(2**31), 2**31)
@@ -63,7 +63,7 @@ def make_get(store: ResourceStore, paths: ScalePaths) -> Handler:
         form = forms.negotiate(call)
         query, info = call.info.query, call.info
         obj = await store.get(info.namespace, info.name, query["resourceVersion"][0] if "resourceVersion" in query else "")
-        scale = _scale_of(obj, paths)
+        scale = _scale_of(obj.object(), paths)
         if scale["spec"].get("replicas") == NOT_SET:
             raise missing_replicas(paths)
         return forms.respond(call, form, scale)
@@ -87,7 +87,7 @@ def make_update(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Ha
         uid = scale["metadata"].get("uid", "")
         manager = field_manager_of(options, call.http.headers.get("User-Agent", ""))
         obj = await store.update(call.info.namespace, call.info.name, changes.by_update(lambda _: scale, manager), write, uid=uid)
-        return forms.respond(call, form, _scale_of(obj, paths))
+        return forms.respond(call, form, _scale_of(obj.object(), paths))
 
     return update
 
@@ -115,20 +115,20 @@ def make_patch(store: ResourceStore, paths: ScalePaths, admission: Chain) -> Han
         else:
             change = PatchBody(body, patch_type, options.field_validation)
 
-            def patched(current: StoredObject) -> dict[str, Any]:
-                scale = change.apply(lambda: _scale_of(current, paths), read, call.warnings)
+            def patched(current: dict[str, Any]) -> dict[str, Any]:
+                scale = change.apply(_scale_of(current, paths), read, call.warnings)
                 store.strategy.check_identity(scale, namespace, name)
                 return scale
 
             transform = changes.by_update(patched, field_manager_of(options, call.http.headers.get("User-Agent", "")))
         write = Write(options.dry_run, call.warnings, admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run))
         obj = await store.update(namespace, name, transform, write)
-        return forms.respond(call, form, _scale_of(obj, paths))
+        return forms.respond(call, form, _scale_of(obj.object(), paths))
 
     return patch
 
 
-_Transform = Callable[["StoredObject"], dict[str, Any]]
+_Transform = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class _ScaleChanges:
@@ -140,9 +140,9 @@ class _ScaleChanges:
         self._fields = ScaleFields(store.kind.api_version, paths.spec_replicas)
 
     def by_update(self, wanted: _Transform, manager: str) -> _Transform:
-        def transform(current: StoredObject) -> dict[str, Any]:
+        def transform(current: dict[str, Any]) -> dict[str, Any]:
             scale = wanted(current)
-            value = current.object()
+            value = copy(current)
             replicas = (scale.get("spec") or {}).get("replicas", 0)
             entries = self._fields.updated(_entries(value), _scale_of(current, self._paths), scale, manager, self._store.now())
             return self._changed(value, scale, replicas, entries)
@@ -150,8 +150,8 @@ class _ScaleChanges:
         return transform
 
     def by_apply(self, applied: AppliedBody, options: PatchOptions, check: Callable[[dict[str, Any]], None]) -> _Transform:
-        def transform(current: StoredObject) -> dict[str, Any]:
-            live, value = _scale_of(current, self._paths), current.object()
+        def transform(current: dict[str, Any]) -> dict[str, Any]:
+            live, value = _scale_of(current, self._paths), copy(current)
             scale, entries = self._fields.applied(
                 _entries(value), live, applied.value(), options.field_manager, self._store.now(), force=bool(options.force)
             )
@@ -201,9 +201,9 @@ class _ScaleForms:
         return respond_object(call, form, encoded.stored(KeyValue(key, encoded.value, int(metadata.get("resourceVersion", 0)))))
 
 
-def _scale_of(obj: StoredObject, paths: ScalePaths) -> dict[str, Any]:
+def _scale_of(value: dict[str, Any], paths: ScalePaths) -> dict[str, Any]:
     try:
-        return scale_of(obj.object(), paths)
+        return scale_of(value, paths)
     except AccessorError as error:
         raise errors.internal_error(str(error)) from error
 

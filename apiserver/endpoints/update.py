@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from apiserver.admission.chain import Chain
     from apiserver.registry.resource_store import ResourceStore
-    from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
     from apiserver.request import Call, Handler
 
@@ -34,7 +33,7 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, *, subr
         store.strategy.deduplicate_owners(value, call.warnings, after_admission=False)
         bound = admission.bind(call, store.kind, "UPDATE", dry_run=options.dry_run)
 
-        def transform(_: StoredObject) -> dict[str, Any]:
+        def transform(_: dict[str, Any]) -> dict[str, Any]:
             # The registry changes the two outer levels only; admission may change everything.
             return {**value, "metadata": {**value["metadata"]}} if bound is None else deepcopy(value)
 

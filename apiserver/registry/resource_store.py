@@ -165,7 +165,7 @@ class ResourceStore:
         self,
         namespace: str,
         name: str,
-        transform: Callable[[StoredObject], dict[str, Any]],
+        transform: Callable[[dict[str, Any]], dict[str, Any]],
         write: Write = Write(),  # noqa: B008 - frozen
         *,
         subresource: str = "",
@@ -173,9 +173,11 @@ class ResourceStore:
     ) -> StoredObject:
         """Replace an object by what `transform` makes of it, and return what is stored then; with `uid`, of that incarnation only.
 
-        `transform` gets the current object and returns a new normalized value with the resourceVersion that it was made from; it must
-        not change anything, since it is called again when the object in the cache was stale or somebody was faster. When nothing
-        changes, nothing is written. The update that takes the last finalizer from a marked object deletes it.
+        `transform` gets the value of the current object, normalized, and returns a new normalized value with the resourceVersion that it
+        was made from; it must not change anything, since it is called again when the object in the cache was stale or somebody was
+        faster. Below the two outer levels its result may share parts with what it was given: these are known to be unchanged, and not
+        looked at again. When nothing changes, nothing is written. The update that takes the last finalizer from a marked object deletes
+        it.
 
         Raises:
             APIError: 404, 409 Conflict, 422; what `transform` and admission raise.
@@ -222,7 +224,7 @@ class ResourceStore:
         self,
         namespace: str,
         name: str,
-        transform: Callable[[StoredObject | None], dict[str, Any]],
+        transform: Callable[[dict[str, Any] | None], dict[str, Any]],
         update: Write,
         create: Write,
     ) -> tuple[StoredObject, bool]:
@@ -250,15 +252,17 @@ class ResourceStore:
         return self.cache.peek(key)
 
     async def _attempt(
-        self, current: StoredObject, transform: Callable[[StoredObject], dict[str, Any]], write: Write, subresource: str
+        self, current: StoredObject, transform: Callable[[dict[str, Any]], dict[str, Any]], write: Write, subresource: str
     ) -> tuple[EncodedObject, bool]:
         """What the update would store, and whether the object goes with it."""
         strategy, admission = self.strategy, write.admission
-        value = transform(current)
-        old = current.object()
+        old = strategy.read(current)
+        value = transform(old)
         if write.field_manager is not None:
             self.ownership[subresource].update(old, value, write.field_manager, self.now())
         if admission is not None:
+            # It may change everything, so nothing must be shared.
+            old = strategy.read(current)
             await admission.mutate(value, old)
             strategy.deduplicate_owners(value, write.warnings, after_admission=True)
         self._check_version(current, value)

@@ -94,6 +94,16 @@ class Strategy:
                 f"such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(duplicates)}"
             )
 
+    def read(self, current: StoredObject) -> dict[str, Any]:
+        """The value of a stored object, normalized by the schema of today, whatever held when it was written."""
+        value = current.object()
+        try:
+            self.normalize(value)
+        except normalize.MetadataTypeError:
+            # Somebody else has written that. It is shown as it is, and can be replaced.
+            return current.object()
+        return value
+
     # Before an object is stored
 
     def clear_system_fields(self, metadata: dict[str, Any]) -> None:

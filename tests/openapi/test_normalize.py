@@ -238,3 +238,20 @@ def test_normalizing_twice_changes_nothing_more(spec: dict[str, Any]) -> None:
     report: list[str] = []
     NORMALIZE(value, report=report)
     assert (value, report) == (once, [])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(spec=specs, change=specs)
+def test_what_is_shared_with_a_normalized_object_need_not_be_walked_again(spec: dict[str, Any], change: dict[str, Any]) -> None:
+    old = of_spec(**spec)
+    try:
+        NORMALIZE(old)
+        shared = {**old, "spec": {**old["spec"], **copy.deepcopy(change)}}
+        alone, before = copy.deepcopy(shared), copy.deepcopy(old)
+        expected = normalized(alone)
+    except MetadataTypeError:
+        return
+    report: list[str] = []
+    NORMALIZE(shared, old=old, report=report)
+    assert (shared, report) == expected
+    assert old == before

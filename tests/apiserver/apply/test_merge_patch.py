@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply.merge_patch import merge
+from apiserver.apply.merge_patch import merged
 
 
 @pytest.mark.parametrize(
-    ("value", "patch", "merged"),
+    ("value", "patch", "result"),
     [
         pytest.param({"a": "b"}, {"a": "c"}, {"a": "c"}, id="replaces"),
         pytest.param({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}, id="adds"),
@@ -24,16 +24,21 @@ from apiserver.apply.merge_patch import merge
         pytest.param({"a": None}, {"a": {"b": 1}}, {"a": {"b": 1}}, id="object-for-null"),
     ],
 )
-def test_a_patch_gives_what_upstream_gives(value: dict[str, Any], patch: dict[str, Any], merged: dict[str, Any]) -> None:
-    merge(value, patch)
-    assert value == merged
+def test_a_patch_gives_what_upstream_gives(value: dict[str, Any], patch: dict[str, Any], result: dict[str, Any]) -> None:
+    assert merged(value, patch) == result
 
 
 def test_a_patch_shares_nothing_with_its_result_and_can_be_applied_again() -> None:
     patch: dict[str, Any] = {"a": {"b": [{"c": 1}]}}
-    first: dict[str, Any] = {}
-    merge(first, patch)
+    first = merged({}, patch)
     first["a"]["b"][0]["c"] = 2
-    second: dict[str, Any] = {}
-    merge(second, patch)
-    assert second == {"a": {"b": [{"c": 1}]}}
+    assert merged({}, patch) == {"a": {"b": [{"c": 1}]}}
+
+
+def test_a_patch_leaves_the_value_as_it_is_and_shares_with_the_result_what_it_does_not_name() -> None:
+    value = {"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": [3]}
+    result = merged(value, {"a": {"b": {"c": 4}}})
+    assert value == {"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": [3]}
+    assert result == {"a": {"b": {"c": 4}, "d": {"e": 2}}, "f": [3]}
+    assert result["a"]["d"] is value["a"]["d"]
+    assert result["f"] is value["f"]

@@ -15,6 +15,7 @@ from apiserver.meta.resource import Int32, Model, Resource, describe
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.stored_object import StoredObject
 from apiserver.registry.write import Write
+from openapi.json_values import copy
 from storage.memory import MemoryStore
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
@@ -93,16 +94,16 @@ def gadget(name: str = "x", **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "example.dev/v1", "kind": "Gadget", "metadata": metadata, "spec": {"replicas": 1}}
 
 
-def changing(change: Callable[[dict[str, Any]], Any]) -> Callable[[StoredObject], dict[str, Any]]:
-    def transform(current: StoredObject) -> dict[str, Any]:
-        value = current.object()
+def changing(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def transform(current: dict[str, Any]) -> dict[str, Any]:
+        value = copy(current)
         change(value)
         return value
 
     return transform
 
 
-def scaled(replicas: int) -> Callable[[StoredObject], dict[str, Any]]:
+def scaled(replicas: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return changing(lambda value: value["spec"].update(replicas=replicas))
 
 
@@ -185,7 +186,7 @@ async def test_a_change_that_names_no_version_is_made_again_on_what_somebody_els
     label = changing(lambda value: value["metadata"].update(labels={"a": "b"}))
     spied.before_update = lambda: gadgets.update("ns1", "x", label)
 
-    def scale(current: StoredObject) -> dict[str, Any]:
+    def scale(current: dict[str, Any]) -> dict[str, Any]:
         return scaled(5)(current)
 
     updated = (await gadgets.update("ns1", "x", scale)).object()
