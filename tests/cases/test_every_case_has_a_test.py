@@ -86,6 +86,7 @@ CASES = {
     "T100": "a locked database",
     "T101": "durability",
     "T106": "two replicas",
+    "T109": "Python clients: bookmarks and 410",
     "T110": "a RetryWatcher begins at a list's version",
     "T112": "lists hold whole objects",
     "T114": "listed verbs work, others are 405",

@@ -50,7 +50,7 @@ async def test_t097_the_first_key_of_a_prefix_is_in_get_list_and_watch(tmp_path:
     [
         pytest.param(2, 15, id="short"),
         pytest.param(50, 300, id="as reported", marks=pytest.mark.slow),
-        pytest.param(50, 10_000, id="for minutes", marks=pytest.mark.load),
+        pytest.param(50, 6_000, id="for minutes", marks=pytest.mark.load),
     ],
 )
 async def test_t098_a_list_never_runs_ahead_of_a_write_that_shows_later(tmp_path: Path, delay_milliseconds: int, updates: int) -> None:
