@@ -151,7 +151,7 @@ class Image(Generic[E]):
         return History(revision, limits=self._limits, retire=self._retire)
 
     def compacted(self, revision: int) -> None:
-        """Learn that the store has forgotten what was below `revision`: it is not told from here either, to those who ask anew."""
+        """Learn that the store has forgotten what was below `revision`: it is not listed from here either."""
         self._compacted = max(self._compacted, revision)
 
     def close(self) -> None:
@@ -167,15 +167,15 @@ class Image(Generic[E]):
 
     @property
     def oldest_revision(self) -> int:
-        """The oldest revision that can be listed from memory, and after which a new reader is told the changes."""
+        """The oldest revision that can be listed from memory."""
         return max(self.history.floor, self._compacted)
 
     def reaches(self, revision: int) -> bool:
         """Whether the entries at that revision are known."""
         return self.listed and self.oldest_revision <= revision <= self.revision
 
-    def check_known(self, revision: int) -> None:
-        """See that a new reader can begin at a revision.
+    def check_listed(self, revision: int) -> None:
+        """See that the entries at a revision can be told, as far as the past goes.
 
         Raises:
             Compacted: the history here does not reach back so far, or the store has been compacted further.

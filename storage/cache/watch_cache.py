@@ -19,7 +19,7 @@ from storage.cache.image import Image, Subscriber
 from storage.cache.limits import CacheLimits
 from storage.cache.own_writes import OwnWrites
 from storage.cache.replay import keyvalue, replay
-from storage.errors import FutureRevision, KeyNotFound, StoreClosed, Unavailable
+from storage.errors import Compacted, FutureRevision, KeyNotFound, StoreClosed, Unavailable
 from storage.freshness import SharedRevision
 from storage.snapshot import E, Snapshot
 from storage.store import KeyValue, Page, WatchBatch
@@ -170,21 +170,22 @@ class WatchCache(Generic[E]):
             Compacted: the history here does not reach back so far, or the store has been compacted further.
             FutureRevision: the cache has not got so far.
         """
-        self._image.check_known(revision)
+        self._image.check_listed(revision)
         return self._image.history.snapshot_at(revision, self._image.snapshot)
 
     def check_known(self, revision: int) -> None:
-        """See that a new reader can begin at a revision.
+        """See that a reader of changes can begin at a revision.
 
         Raises:
-            Compacted: the history here does not reach back so far, or the store has been compacted further.
+            Compacted: the history here does not reach back so far.
         """
-        self._image.check_known(revision)
+        if revision < self._image.history.floor:
+            raise Compacted(revision, self._image.history.floor)
 
     def changes_after(self, revision: int, *, limit: int | None = None) -> Sequence[Change[E]]:
         """Return the changes with a higher revision, oldest first and at most `limit`; none when the cache has not got so far.
 
-        For a reader that has begun: also what the store has been compacted over is told, as long as it is here.
+        Also what the store has been compacted over is told, as long as it is here.
 
         Raises:
             Compacted: the history here does not reach back so far.

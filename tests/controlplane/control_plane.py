@@ -58,6 +58,10 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._port}"
 
     @property
+    def etcd_url(self) -> str:
+        return self._etcd.url
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return self.kubeconfig_of(self.pki.admin)

@@ -36,6 +36,10 @@ class Pair:
     real_url: str
     our_url: str
     contexts: dict[str, ssl.SSLContext]
+    etcd_url: str
+    """kube-apiserver's store."""
+    our_flags: tuple[str, ...]
+    """With which another server of ours is reached by the same clients."""
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +66,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             f"--tls-private-key-file={pki.serving.key_file}",
         )
         with serving(folder / "ours", *flags) as ours:
-            yield Pair(plane.url, ours.url, contexts)
+            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags)
     finally:
         plane.stop()
 

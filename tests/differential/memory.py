@@ -106,7 +106,8 @@ class Memory:
         try:
             token = json.loads(base64.urlsafe_b64decode(found[2] + "=" * (-len(found[2]) % 4)))
             revision = token["rv"] if token["rv"] <= 0 else self._rank(token["rv"])
-            return f"{found[1]}<token {token['v']} <revision {revision}> {token['start'].rstrip(chr(0))} {len(token['start'])}>"
+            start = token["start"].removeprefix("/")  # which kube-apiserver writes when it lists from its cache
+            return f"{found[1]}<token {token['v']} <revision {revision}> {start.rstrip(chr(0))} {len(start)}>"
         except (ValueError, KeyError, TypeError):
             return found[0]
 

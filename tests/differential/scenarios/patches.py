@@ -9,6 +9,7 @@ from tests.differential.exchange import APPLY_PATCH, POOLS, STRATEGIC_PATCH, Ste
 from tests.differential.objects import create, get, json_patch, merge, pool
 
 _ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+_UNDECODABLE: list[Any] = [{}, "{", [1], [[]], [None], 3, [{"op": 1}], [{"op": "add", "path": 1}], [{"op": "copy", "from": 1, "path": "/x"}]]
 _JSON_PATCHES: list[Any] = [
     [],
     {},
@@ -159,7 +160,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         create(pool("p")),
         *[
             json_patch("p", patch, "?fieldValidation=Ignore")
-            for patch in ({}, "{", [1], [[]], [None], 3, [{"op": 1}], [{"op": "add", "path": 1}], [{"op": "copy", "from": 1, "path": "/x"}])
+            for patch in _UNDECODABLE
         ],
         json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 2, "bogus": 1}], "?fieldValidation=Ignore"),
     ],
