@@ -133,11 +133,12 @@ async def test_t106_pages_and_watches_go_on_at_the_other_replica(service: Replic
         assert [version_of(item) for item in (await answer(first.get(path)))["items"]] != [version_of(item) for item in items]
 
 
-async def test_t122_replicas_are_restarted_one_after_the_other_without_a_failed_request(service: Replicated) -> None:
-    clients = service.clients("rolling", NOTHING)
-    async with clients.running(writers=8, watchers=50):
+@pytest.mark.parametrize("rounds", [pytest.param(1, id="once"), pytest.param(8, id="eight times", marks=pytest.mark.load)])
+async def test_t122_replicas_are_restarted_one_after_the_other_without_a_failed_request(service: Replicated, rounds: int) -> None:
+    clients = service.clients(f"rolling-{rounds}", NOTHING)
+    async with clients.running(writers=16, watchers=50):
         await clients.writes(50)
-        for replica in service.replicas:
+        for replica in service.replicas * rounds:
             await asyncio.to_thread(replica.end)
             await clients.writes(20)
             await asyncio.to_thread(replica.start)
