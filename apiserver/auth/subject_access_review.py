@@ -14,7 +14,9 @@ from apiserver.auth import NO_OPINION, Decision
 from apiserver.auth.reviews import Record, ReviewCache, review
 from apiserver.cluster.client import ClusterError
 from apiserver.meta import errors
-from apiserver.meta.selectors import SelectorError, parse_field_selector, parse_label_selector
+from apiserver.meta.field_selectors import parse_field_selector
+from apiserver.meta.selector_text import parse_label_selector
+from apiserver.meta.selectors import SelectorError
 from apiserver.request import ANONYMOUS
 
 if TYPE_CHECKING:

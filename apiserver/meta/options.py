@@ -14,15 +14,9 @@ from typing import Any, Final
 
 from apiserver.meta import errors
 from apiserver.meta.field_errors import FieldError, forbidden, invalid, not_supported, required, to_causes
-from apiserver.meta.selectors import (
-    EVERY_FIELD,
-    EVERYTHING,
-    FieldSelector,
-    LabelSelector,
-    SelectorError,
-    parse_field_selector,
-    parse_label_selector,
-)
+from apiserver.meta.field_selectors import EVERY_FIELD, FieldSelector, parse_field_selector
+from apiserver.meta.selector_text import parse_label_selector
+from apiserver.meta.selectors import EVERYTHING, LabelSelector, SelectorError
 from apiserver.meta.validation import FIELD_MANAGER_LIMIT_BYTES, field_manager_errors
 from openapi import gotext
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
-from apiserver.meta.selectors import FieldSelector, FieldTerm, LabelSelector, SelectorError, field_selector
+from apiserver.meta.field_selectors import FieldSelector, FieldTerm, field_selector
+from apiserver.meta.selectors import LabelSelector, SelectorError
 
 if TYPE_CHECKING:
     from apiserver.meta.options import ListOptions

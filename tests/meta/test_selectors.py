@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.meta.selectors import EVERY_FIELD, EVERYTHING, SelectorError, parse_field_selector, parse_label_selector
+from apiserver.meta.field_selectors import EVERY_FIELD, parse_field_selector
+from apiserver.meta.selector_text import parse_label_selector
+from apiserver.meta.selectors import EVERYTHING, SelectorError
 
 KEY_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
