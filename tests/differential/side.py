@@ -138,7 +138,8 @@ async def side(name: str, url: str, contexts: Mapping[str, ssl.SSLContext]) -> A
 
 
 def _headers(response: aiohttp.ClientResponse) -> tuple[str, ...]:
-    return tuple(f"{name}: {value}" for name in COMPARED_HEADERS for value in response.headers.getall(name, ()))
+    present = tuple(f"{name}: (is there)" for name in ("Audit-Id",) if response.headers.get(name))
+    return (*(f"{name}: {value}" for name in COMPARED_HEADERS for value in response.headers.getall(name, ())), *present)
 
 
 async def _read_lines(response: aiohttp.ClientResponse, stream: Stream) -> None:

@@ -23,6 +23,10 @@ _PATHS = (
     "//apis",
     "/apis//clrk.apoxy.dev",
 )
+_OF_THE_SERVER = (
+    *("/healthz", "/healthz/", "/livez", "/livez/", "/readyz", "/livez?verbose", "/healthz?verbose&exclude=nothing", "/healthz?exclude=ping"),
+    *("/livez/ping", "/livez/ping/", "/livez/nothing", "/readyz/ping", "/version", "/version/", "/logs", "/metrics/", "/openapi/v2/"),
+)
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "FROB")
 
 SCENARIOS: dict[str, Sequence[Step]] = {
@@ -35,6 +39,32 @@ SCENARIOS: dict[str, Sequence[Step]] = {
             for method in _METHODS
             if not (method == "DELETE" and path in (POOLS, ALL_POOLS))
         ],
+    ],
+    "addresses of the server": [
+        *[send("server", "GET", path) for path in _OF_THE_SERVER],
+        *[send("server", method, path) for path in ("/healthz", "/version", "/nothing") for method in _METHODS if method != "GET"],
+        *[send("server", method, "/metrics") for method in ("HEAD", "POST", "DELETE")],
+        *[send("server", method, POOLS) for method in ("TRACE", "CONNECT", "PROPFIND")],
+        *[send("server", "GET", path, identity="alice") for path in ("/healthz", "/readyz/ping", "/metrics", "/nothing", "/logs/x")],
+        *[send("server", "GET", path, identity="") for path in ("/version", "/metrics", "/openapi/v2", "/nothing")],
+    ],
+    "identities": [
+        *[
+            send("error", "GET", POOLS, identity="", headers={"Authorization": value})
+            for value in ("Bearer x", "Bearer ", "Bearer a.b.c", "Basic eDp5", "x", "")
+        ],
+        send("error", "GET", POOLS, identity="", headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}),
+        send("error", "GET", POOLS, identity="alice", headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}),
+    ],
+    "long heads": [
+        *[send("error", "GET", f"{POOLS}/{'x' * length}") for length in (254, 7000, 20000, 1100000)],
+        *[send("error", "GET", f"{POOLS}?labelSelector={'x' * length}") for length in (7000, 20000)],
+        *[send("error", "GET", f"{POOLS}/e", headers={"X-Long": "x" * length}) for length in (7000, 20000, 1100000)],
+        send("error", "GET", "/healthz", headers={f"X-{number}": "x" for number in range(200)}),
+    ],
+    "origins": [
+        send("error", "OPTIONS", POOLS, headers={"Origin": "https://x.example", "Access-Control-Request-Method": "GET"}),
+        send("error", "GET", f"{POOLS}/e", headers={"Origin": "https://x.example"}),
     ],
     "somebody who may do nothing": [
         *[
