@@ -130,7 +130,7 @@ class StoreFlags:
 
 
 def _check_pem(file: Path) -> None:
-    """See that there is something to prove or to trust: gRPC would only say that etcd cannot be reached."""
+    """See that there is something to prove or to trust: the store would only say that etcd cannot be reached, and try on."""
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -1,6 +1,6 @@
 """Opens a store by its location: the only module that names the backends.
 
-Policy: a backend is imported when it is asked for, so that serving a file does not load grpc, nor an etcd the database.
+Policy: a backend is imported when it is asked for, so that serving a file does not load protobuf, nor an etcd the database.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from aetcd import rpc
-
 from storage.errors import Compacted, StoreClosed, StoreError
 from storage.etcd.connection import Connection
 from storage.etcd.link import COMPACT, TXN
+from storage.etcd.messages import COMPARE_VERSION, CompactionRequest, TxnRequest
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +43,9 @@ class Compactor:
 
     async def take_turn(self) -> int:
         """Compact, unless somebody else has since our last turn; return the revision (etcd's) compacted to, 0 for none."""
-        request = rpc.TxnRequest()
+        request = TxnRequest()
         compare = request.compare.add()
-        compare.target, compare.key, compare.version = rpc.Compare.VERSION, _TURN_KEY, self._version
+        compare.target, compare.key, compare.version = COMPARE_VERSION, _TURN_KEY, self._version
         put = request.success.add().request_put
         put.key, put.value = _TURN_KEY, str(self._revision).encode()
         request.failure.add().request_range.key = _TURN_KEY
@@ -59,7 +58,7 @@ class Compactor:
         self._version += 1
         if target:
             try:
-                await self._connection.call(COMPACT, rpc.CompactionRequest(revision=target))
+                await self._connection.call(COMPACT, CompactionRequest(revision=target))
             except Compacted:
                 return 0  # somebody compacted further by hand
         return target

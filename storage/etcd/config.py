@@ -1,4 +1,4 @@
-"""What the etcd store has to be told. Knows nothing of gRPC."""
+"""What the etcd store has to be told. Knows nothing of the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EtcdConfig:
     prefix: str = ""
     """Put before every key, so that several installations can share one etcd; callers see keys without it. Empty: nothing is put."""
     ca_file: Path | None = None
-    """PEM with the authorities that may have signed the members' certificates. None: those that gRPC brings."""
+    """PEM with the authorities that may have signed the members' certificates. None: those that the system trusts."""
     cert_file: Path | None = None
     """PEM of the client certificate, read again for each connection, so that a renewed one is used. None: no client certificate."""
     key_file: Path | None = None

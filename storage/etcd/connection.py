@@ -1,6 +1,6 @@
 """The way to etcd: one member at a time, the next one when it fails, tokens, deadlines, errors.
 
-Knows gRPC and how the revisions of this etcd are shown (`Epoch`), nothing of keys and values.
+Knows how calls end, and how the revisions of this etcd are shown (`Epoch`), nothing of keys and values.
 
 Policy: a call is tried again at most once, and only when the first try is known to have changed nothing. While no member answers, calls
 fail at once with what each member said, and a new round over all members begins a quarter of a second later at the earliest.
@@ -14,14 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
-from aetcd import rpc
-from grpc.aio import AioRpcError
-
-from storage.errors import Compacted, StoreClosed, Unavailable, Unknown
+from storage.errors import Compacted, StoreClosed, Unavailable
+from storage.etcd.calls import CallError, StatusCode
 from storage.etcd.config import EtcdConfig
 from storage.etcd.failures import is_stale_token, store_error, text_of
-from storage.etcd.link import RANGE, Link, Metadata, has_progress_requests
+from storage.etcd.link import AUTHENTICATE, RANGE, STATUS, Link, Method, has_progress_requests
+from storage.etcd.messages import AuthenticateRequest, RangeRequest, StatusRequest
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +50,7 @@ class Connection:
         self.config = config
         self.record_key = b"clrk-apiserver/revisions" + config.prefix.encode()  # outside of every prefix with objects
         self._on_epoch = on_epoch
-        self._record_request = rpc.RangeRequest(key=self.record_key)
+        self._record_request = RangeRequest(key=self.record_key)
         self._link: Link | None = None
         self._next_index = 0
         self._round: asyncio.Task[Link] | None = None
@@ -62,7 +60,7 @@ class Connection:
         self._token_lock = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
 
-    async def call(self, method: Callable[[Link], Any], request: Any, *, write: bool = False) -> Any:
+    async def call(self, method: Method, request: Any, *, write: bool = False) -> Any:
         """Return the response to `request`. A read is linearizable unless the request says otherwise.
 
         Raises:
@@ -70,14 +68,11 @@ class Connection:
             Unavailable, Unknown, ValueTooLarge, Overloaded, Corrupted: see the table in `failures`.
         """
         link = self._link or await self.link()
-        metadata = link.metadata
+        token = link.token
         try:
-            response = await method(link)(request, timeout=self.config.request_timeout_seconds, metadata=metadata)
-        except AioRpcError as error:
-            response = await self._call_again(link, metadata, error, method, request, write=write)
-        except asyncio.CancelledError as error:
-            self._raise_if_cut(error, write=write)
-            raise
+            response = await link.call(method, request)
+        except CallError as error:
+            response = await self._call_again(link, token, error, method, request, write=write)
         if response.header.revision > self.highest_revision:
             self.highest_revision = response.header.revision
         return response
@@ -106,7 +101,7 @@ class Connection:
         while readable - compacted > 1:
             middle = (readable + compacted) // 2
             try:
-                await self.call(RANGE, rpc.RangeRequest(key=self.record_key, revision=middle, keys_only=True))
+                await self.call(RANGE, RangeRequest(key=self.record_key, revision=middle, keys_only=True))
             except Compacted:
                 compacted = middle
             else:
@@ -132,30 +127,32 @@ class Connection:
         try:
             return await asyncio.shield(self._round)
         except asyncio.CancelledError as error:
-            self._raise_if_cut(error, write=False)
-            raise
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise StoreClosed("the store has been closed") from error
 
-    def lose(self, link: Link, error: AioRpcError) -> None:
+    def lose(self, link: Link, error: CallError) -> None:
         """Use another member from now on, if `error` says that this one does not work. What is under way there may still end well."""
-        code, only = error.code(), len(self.config.endpoints) == 1
-        if code not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+        code, only = error.code, len(self.config.endpoints) == 1
+        if code not in (StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED):
             return
-        if only and (code is grpc.StatusCode.DEADLINE_EXCEEDED or (error.details() or "").startswith("etcdserver:")):
+        if only and (code is StatusCode.DEADLINE_EXCEEDED or error.details.startswith("etcdserver:")):
             return
         if self._link is link:
-            log.warning("etcd: %s is given up: %s", link.endpoint, error.details())
+            log.warning("etcd: %s is given up: %s", link.endpoint, error.details)
             self._link = None
             self._next_index = (link.index + 1) % len(self.config.endpoints)
             self._retire(link)
 
-    async def renew_token(self, link: Link, stale: Metadata) -> None:
+    async def renew_token(self, link: Link, stale: str) -> None:
         """Get a new token, unless somebody else has replaced the stale one meanwhile."""
         async with self._token_lock:
-            if link.metadata == stale:
+            if link.token == stale:
                 await self._authenticate(link)
 
     async def close(self) -> None:
-        """Let calls under way end, then close all channels."""
+        """Let calls under way end, then close all connections."""
         self.closed.set()
         if self._round is not None:
             self._round.cancel()
@@ -166,34 +163,20 @@ class Connection:
         if self._retiring:
             await asyncio.wait(self._retiring)
 
-    async def _call_again(
-        self, link: Link, metadata: Metadata, error: AioRpcError, method: Callable[[Link], Any], request: Any, *, write: bool
-    ) -> Any:
+    async def _call_again(self, link: Link, token: str, error: CallError, method: Method, request: Any, *, write: bool) -> Any:
         try:
-            if self.config.user is not None and is_stale_token(error.details()):
-                await self.renew_token(link, metadata)
+            if self.config.user is not None and is_stale_token(error.details):
+                await self.renew_token(link, token)
             else:
                 self.lose(link, error)
                 known = store_error(error, write=write)
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or not isinstance(known, Unavailable):
+                if error.code is not StatusCode.UNAVAILABLE or not isinstance(known, Unavailable):
                     raise known from error
                 link = await self.link()
-            return await method(link)(request, timeout=self.config.request_timeout_seconds, metadata=link.metadata)
-        except AioRpcError as last:
+            return await link.call(method, request)
+        except CallError as last:
             self.lose(link, last)
             raise store_error(last, write=write) from last
-        except asyncio.CancelledError as cancelled:
-            self._raise_if_cut(cancelled, write=write)
-            raise
-
-    def _raise_if_cut(self, error: asyncio.CancelledError, *, write: bool) -> None:
-        """Closing a channel cancels the calls over it, which looks as if the caller had been cancelled: tell the two apart."""
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            return
-        if self.closed.is_set() and not write:
-            raise StoreClosed("the store has been closed") from error
-        raise (Unknown if write else Unavailable)("the connection to etcd was given up before it had answered") from error
 
     async def _connect(self) -> Link:
         count = len(self.config.endpoints)
@@ -201,20 +184,12 @@ class Connection:
         for offset in range(count):
             index = (self._next_index + offset) % count
             try:
-                link = Link(index, self.config)
-            except OSError as error:  # a certificate that cannot be read (now)
-                said.append(f"{self.config.endpoints[index]}: {error}")
-                continue
-            try:
                 async with asyncio.timeout(self.config.connect_timeout_seconds):
-                    await self._greet(link)
-            except (AioRpcError, TimeoutError) as error:
-                await link.close()
-                words = text_of(error) if isinstance(error, AioRpcError) else "no answer in time"
-                said.append(f"{link.endpoint}: {words}")
-            except asyncio.CancelledError:
-                await link.close()
-                raise
+                    link = await self._meet(index)
+            except OSError as error:  # TimeoutError is one
+                said.append(f"{self.config.endpoints[index]}: {'no answer in time' if isinstance(error, TimeoutError) else error}")
+            except CallError as error:
+                said.append(f"{self.config.endpoints[index]}: {text_of(error)}")
             else:
                 log.info("etcd: connected to %s", link.endpoint)
                 self._link, self._next_index, self._failures_logged = link, index, False
@@ -226,10 +201,19 @@ class Connection:
             self._failures_logged = True
         raise Unavailable(self._round_failure)
 
+    async def _meet(self, index: int) -> Link:
+        link = await Link.connect(index, self.config)
+        try:
+            await self._greet(link)
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
     async def _greet(self, link: Link) -> None:
         """Prove that the member works and belongs to a cluster with a leader, and find out whether it is still the same etcd."""
         await self._authenticate(link)
-        response = await link.range(self._record_request, metadata=link.metadata)
+        response = await link.call(RANGE, self._record_request)
         record = response.kvs[0].value if response.kvs else b""
         cluster_id, revision = response.header.cluster_id, response.header.revision
         if cluster_id != self.epoch.cluster_id or revision < self.highest_revision or record != self.epoch.record:
@@ -237,22 +221,22 @@ class Connection:
             self._begin_epoch(cluster_id, record)
         self.highest_revision = max(self.highest_revision, revision)
         try:
-            link.progress_requests = has_progress_requests((await link.status(rpc.StatusRequest(), metadata=link.metadata)).version)
-        except AioRpcError as error:
-            if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            link.progress_requests = has_progress_requests((await link.call(STATUS, StatusRequest())).version)
+        except CallError as error:
+            if error.code in (StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED):
                 raise
-            log.warning("etcd: %s does not tell its version: %s", link.endpoint, error.details())
+            log.warning("etcd: %s does not tell its version: %s", link.endpoint, error.details)
 
     async def _authenticate(self, link: Link) -> None:
         if self.config.user is None:
             return
         try:
-            response = await link.authenticate(rpc.AuthenticateRequest(name=self.config.user, password=self.config.password))
-        except AioRpcError as error:
-            if "authentication is not enabled" not in (error.details() or ""):
+            response = await link.call(AUTHENTICATE, AuthenticateRequest(name=self.config.user, password=self.config.password))
+        except CallError as error:
+            if "authentication is not enabled" not in error.details:
                 raise
         else:
-            link.metadata = (("token", response.token),)
+            link.token = response.token
 
     def _begin_epoch(self, cluster_id: int, record: bytes) -> None:
         offset, floor = (int(part) for part in record.split()) if record else (0, 0)
@@ -267,6 +251,6 @@ class Connection:
             task.exception()  # who waited has it; nobody may have
 
     def _retire(self, link: Link) -> None:
-        task = asyncio.create_task(link.close(self.config.request_timeout_seconds))
+        task = asyncio.create_task(link.drain())
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)

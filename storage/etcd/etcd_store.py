@@ -10,19 +10,17 @@ import builtins
 from collections.abc import AsyncIterator
 from typing import Any
 
-from aetcd import rpc
-
 from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed
 from storage.etcd.compactor import Compactor
 from storage.etcd.config import EtcdConfig
 from storage.etcd.connection import Connection
 from storage.etcd.link import COMPACT, RANGE, STATUS, TXN
+from storage.etcd.messages import COMPARE_MOD, CompactionRequest, RangeRequest, StatusRequest, TxnRequest
 from storage.etcd.watch import Watches
 from storage.keys import prefix_end
 from storage.store import KeyValue, Page, WatchBatch
 
-_PAGE_KEYS = 1000
-_MOD = rpc.Compare.MOD
+_PAGE_KEYS = 500
 _ABSENT = 0
 _NEVER = -1
 
@@ -63,7 +61,7 @@ class EtcdStore:
 
     async def get(self, key: str, *, revision: int | None = None) -> KeyValue:
         """See `Store.get`."""
-        response = await self._read(rpc.RangeRequest(key=self._prefix + key.encode()), revision)
+        response = await self._read(RangeRequest(key=self._prefix + key.encode()), revision)
         return self._only(response.kvs, key)
 
     async def list(self, prefix: str, *, start_key: str | None = None, limit: int | None = None, revision: int | None = None) -> Page:
@@ -97,7 +95,7 @@ class EtcdStore:
         if revision - epoch.offset < 1:
             return
         try:
-            await self._connection.call(COMPACT, rpc.CompactionRequest(revision=revision - epoch.offset))
+            await self._connection.call(COMPACT, CompactionRequest(revision=revision - epoch.offset))
         except Compacted:
             return
         except FutureRevision as error:
@@ -112,7 +110,7 @@ class EtcdStore:
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """See `Store.load`. "No keys" means none under `EtcdConfig.prefix` and a slash: other installations may live beside it."""
-        everything = rpc.RangeRequest(key=self._prefix + b"/", range_end=self._prefix + b"0", limit=1)
+        everything = RangeRequest(key=self._prefix + b"/", range_end=self._prefix + b"0", limit=1)
         response = await self._connection.call(RANGE, everything)
         if response.kvs:
             raise KeyExists(self._key_value(response.kvs[0]))
@@ -127,7 +125,7 @@ class EtcdStore:
 
     async def size_bytes(self) -> int:
         """Return how large the database file of the member in use is, free pages included."""
-        response = await self._connection.call(STATUS, rpc.StatusRequest())
+        response = await self._connection.call(STATUS, StatusRequest())
         return int(response.dbSize)
 
     async def close(self) -> None:
@@ -139,9 +137,9 @@ class EtcdStore:
     async def _write(self, key: str, value: bytes | None, expected_revision: int | None) -> tuple[Any, int]:
         offset = (await self._connection.known_epoch()).offset
         name = self._prefix + key.encode()
-        request = rpc.TxnRequest()
+        request = TxnRequest()
         compare = request.compare.add()
-        compare.target, compare.key = _MOD, name
+        compare.target, compare.key = COMPARE_MOD, name
         if expected_revision is None:
             compare.mod_revision = _ABSENT
         else:
@@ -176,7 +174,7 @@ class EtcdStore:
 
     async def _list(self, prefix: str, start_key: str | None, limit: int | None, revision: int | None) -> Page:
         end = prefix_end(prefix)
-        request = rpc.RangeRequest(
+        request = RangeRequest(
             key=self._prefix + max(prefix, start_key or "").encode(), range_end=b"\0" if end is None else self._prefix + end.encode()
         )
         items: builtins.list[KeyValue] = []
@@ -192,7 +190,7 @@ class EtcdStore:
             request.key = response.kvs[-1].key + b"\0"
 
     async def _put_record(self, offset: int, floor: int) -> None:
-        request = rpc.TxnRequest()
+        request = TxnRequest()
         put = request.success.add().request_put
         put.key, put.value = self._connection.record_key, f"{offset} {floor}".encode()
         await self._connection.call(TXN, request, write=True)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from grpc import StatusCode
-from grpc.aio import AioRpcError
-
 from storage.errors import Compacted, Corrupted, FutureRevision, Overloaded, StoreError, Unavailable, Unknown, ValueTooLarge
+from storage.etcd.calls import CallError, StatusCode
 
 
 class Row(NamedTuple):
@@ -48,34 +46,32 @@ FAILURES = (
     Row(StatusCode.INVALID_ARGUMENT, "", Unavailable, Unavailable),
     Row(StatusCode.FAILED_PRECONDITION, "", Unavailable, Unavailable),
     Row(StatusCode.UNIMPLEMENTED, "", Unavailable, Unavailable),
-    # gRPC says so before it has sent anything; every other lost connection may have lost the answer only.
-    Row(StatusCode.UNAVAILABLE, "failed to connect to all addresses", Unavailable, Unavailable),
     Row(None, "", Unavailable, Unknown),
 )
 
 _STALE_TOKEN_TEXTS = ("invalid auth token", "user name is empty", "revision of auth store is old")
 
 
-def row_of(error: AioRpcError) -> Row:
+def row_of(error: CallError) -> Row:
     """Return the first row of the table that fits."""
-    code, details = error.code(), error.details() or ""
-    return next(row for row in FAILURES if row.code in (None, code) and row.text in details)
+    return next(row for row in FAILURES if row.code in (None, error.code) and row.text in error.details)
 
 
-def store_error(error: AioRpcError, *, write: bool) -> StoreError:
+def store_error(error: CallError, *, write: bool) -> StoreError:
     """Return what to raise for `error`. Compacted and FutureRevision come without their numbers, which only the caller can know."""
     row = row_of(error)
-    kind = row.write if write else row.read
+    # What was not sent is a read as much as anything: every other lost connection may have lost the answer only.
+    kind = row.write if write and error.sent else row.read
     return kind(0, 0) if kind in (Compacted, FutureRevision) else kind(text_of(error))
 
 
-def text_of(error: AioRpcError) -> str:
+def text_of(error: CallError) -> str:
     """Return what to tell the operator: etcd's or gRPC's own words, and what to do about it where we know."""
     advice = row_of(error).advice
-    words = f"etcd: {error.details() or error.code().name}"
+    words = f"etcd: {error.details or error.code.name}"
     return f"{words} ({advice})" if advice else words
 
 
-def is_stale_token(text: str | None) -> bool:
+def is_stale_token(text: str) -> bool:
     """Whether etcd refused the token that it gave, before doing anything."""
-    return text is not None and any(known in text for known in _STALE_TOKEN_TEXTS)
+    return any(known in text for known in _STALE_TOKEN_TEXTS)

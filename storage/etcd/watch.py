@@ -2,7 +2,7 @@
 
 Knows etcd's watch messages. Policy: a watch goes on after every fault, from the revision up to which its reader has everything; it ends
 only when that is impossible (Compacted), refused (Unavailable), or the store is closed. The bounded queue between etcd and a reader is
-gRPC's flow-control window: etcd holds back what a slow reader has no room for.
+the flow-control window of its stream: etcd holds back what a slow reader has no room for.
 
 Each watch has a stream of its own. On a shared one, etcd answers a progress request for all watches together, and the answer can
 overtake the announcement of a watch that it does not cover; and one watch that is catching up holds back the progress of the others.
@@ -15,24 +15,19 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from aetcd import rpc
-from grpc import StatusCode
-from grpc.aio import EOF, AioRpcError
-
 from storage.errors import Compacted, StoreClosed, Unavailable
+from storage.etcd.calls import Call, CallError, StatusCode, StreamEnded
 from storage.etcd.connection import Connection, Epoch
 from storage.etcd.failures import is_stale_token, text_of
-from storage.etcd.link import Link
+from storage.etcd.link import WATCH, Link
+from storage.etcd.messages import EVENT_DELETE, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse
 from storage.keys import prefix_end
 from storage.store import Event, KeyValue, Progress, WatchBatch
 
-_PROGRESS_REQUEST = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest())
-_DELETE = rpc.Event.DELETE
+_PROGRESS_REQUEST = WatchRequest(progress_request=WatchProgressRequest()).SerializeToString()
 # etcd does not answer a progress request while the watch is catching up, which it looks at ten times a second.
 _ASK_AGAIN_SECONDS = 0.05
 _RETRY_SECONDS = (0.05, 0.25, 0.5, 1.0)
-# etcd ends the stream at once when the member has no leader; without, the watch of a cut-off member would be silent for ever.
-_REQUIRE_LEADER = (("hasleader", "true"),)
 
 
 class Watches:
@@ -52,26 +47,21 @@ class Watches:
         try:
             while (link := await self._patient_link()) is not None:
                 try:
-                    await watch.begin(link)
+                    watch.begin(link)
                     while True:
                         if batch := await watch.read():
                             failures = 0
                             yield batch
-                except AioRpcError as error:
+                except CallError as error:
                     await self._recover(link, error)
-                except (_BrokenOffError, asyncio.InvalidStateError):
-                    pass  # etcd ended the stream without a reason, or before the first message
-                except asyncio.CancelledError:
-                    task = asyncio.current_task()
-                    if task is None or task.cancelling():
-                        raise
-                    # It is the stream that was cut, not the reader.
-                await watch.end()
+                except StreamEnded:
+                    pass  # etcd ended it without a reason, or it was cut
+                watch.end()
                 await self._pause(failures)
                 failures += 1
         finally:
             self._open.discard(watch)
-            await watch.end()
+            watch.end()
 
     def want(self, revision: int) -> None:
         """Have every watch that is behind `revision` (etcd's) find out that it is there."""
@@ -95,10 +85,10 @@ class Watches:
             except StoreClosed:
                 return None
 
-    async def _recover(self, link: Link, error: AioRpcError) -> None:
-        if is_stale_token(error.details()):
+    async def _recover(self, link: Link, error: CallError) -> None:
+        if is_stale_token(error.details):
             await _renew_token(self._connection, link)
-        elif error.code() is StatusCode.PERMISSION_DENIED:
+        elif error.code is StatusCode.PERMISSION_DENIED:
             raise Unavailable(text_of(error)) from error
         else:
             self._connection.lose(link, error)
@@ -108,10 +98,6 @@ class Watches:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS)) - 1]):
                     await self._connection.closed.wait()
-
-
-class _BrokenOffError(Exception):
-    """The stream is of no more use; what was delivered stands."""
 
 
 class _Watch:
@@ -128,22 +114,22 @@ class _Watch:
         self._epoch: Epoch | None = None
         self._position = 0
         self._link: Link | None = None
-        self._call: Any = None
-        self._created = False
+        self._call: Call | None = None
         self._reading = False
         self._put_off = False
         self._ahead = False
         self._needs_progress = False
         self._fragments: list[Any] = []
         self._wanted = 0
-        self._asked = asyncio.Event()
-        self._prompter: asyncio.Task[None] | None = None
+        self._prompter: asyncio.TimerHandle | None = None
+        self._pressing = False
 
-    async def begin(self, link: Link) -> None:
+    def begin(self, link: Link) -> None:
         """Open a stream that goes on from the position.
 
         Raises:
             Compacted: revisions have another meaning now than when the watch began, or the first one is too old for good.
+            CallError: the link takes no more streams.
         """
         epoch = self._connection.epoch
         if self._epoch is None:
@@ -151,8 +137,7 @@ class _Watch:
         shown = self._position + self._epoch.offset
         if epoch is not self._epoch or shown < epoch.floor:
             raise Compacted(shown, max(epoch.floor, self._connection.highest_revision + epoch.offset))
-        self._link, self._created, self._fragments = link, False, []
-        self._call = link.watch(metadata=link.metadata + _REQUIRE_LEADER)
+        self._link, self._fragments = link, []
         # A watch that begins after the newest revision is live at once; any other one has to catch up first, for a tenth of a second or
         # more, and a compaction may overtake it. But etcd tells it nothing of its progress until the next write, wherever that is.
         # One that begins in the past does so with what it has: etcd compares the compaction revision with where a watch begins, and a
@@ -161,7 +146,7 @@ class _Watch:
         self._ahead = self._position >= newest and not self._needs_progress
         self._needs_progress = False
         start_revision = self._position + 1 if self._ahead else max(1, min(self._position, newest))
-        create = rpc.WatchCreateRequest(
+        create = WatchCreateRequest(
             key=self._key,
             range_end=self._range_end,
             start_revision=start_revision,
@@ -169,27 +154,31 @@ class _Watch:
             fragment=True,
             progress_notify=not link.progress_requests,
         )
-        await self._call.write(rpc.WatchRequest(create_request=create))
+        self._call = link.stream(WATCH, WatchRequest(create_request=create))
 
     async def read(self) -> WatchBatch:
-        """Return what the next message brings; often nothing."""
+        """Return what the next message brings; often nothing.
+
+        Raises:
+            CallError, StreamEnded: nothing more; a stream may be begun again.
+            Compacted, Unavailable: no stream will be any better.
+        """
+        assert self._call is not None
         self._reading = True
         if self._put_off:
             self._put_off = False
-            self._asked.set()
-        response = await self._call.read()
+            self._ask()
+        response = WatchResponse.FromString(await self._call.read())
         self._reading = False
-        if response is EOF:
-            raise _BrokenOffError
         revision = response.header.revision
         if revision > self._connection.highest_revision:
             self._connection.highest_revision = revision
         if response.canceled:
             await self._canceled(response)
         if response.created:
-            self._created = True
             if self._link is not None and self._link.progress_requests:
-                self._prompter = asyncio.create_task(self._prompt(self._call))
+                self._wait()
+                self.want(self._wanted)
             return ()
         self._ahead = False
         if response.events or self._fragments:
@@ -202,24 +191,26 @@ class _Watch:
 
     def want(self, revision: int) -> None:
         """Have it find out soon that all up to `revision` has been delivered."""
-        if self._position < revision:
-            self._wanted = revision
-            self._asked.set()
+        if self._position >= revision:
+            return
+        self._wanted = revision
+        if self._prompter is not None:
+            self._ask()
+            if not self._pressing:
+                self._wait()
 
     def cut(self) -> None:
-        """Make `read` raise CancelledError, now or when it is called."""
+        """Make `read` raise StreamEnded, now or when it is called."""
         if self._call is not None:
             self._call.cancel()
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """Close the stream; what was not delivered comes again with the next one."""
         if self._prompter is not None:
             self._prompter.cancel()
-            await asyncio.wait([self._prompter])
             self._prompter = None
-        if self._call is not None:
-            self._call.cancel()
-            self._call = None
+        self.cut()
+        self._call = None
 
     @property
     def _offset(self) -> int:
@@ -238,10 +229,10 @@ class _Watch:
             if event.HasField("prev_kv"):
                 before = event.prev_kv
                 previous = KeyValue(key, before.value, before.mod_revision + offset)
-            elif event.type == _DELETE or kv.create_revision != revision:
+            elif event.type == EVENT_DELETE or kv.create_revision != revision:
                 # etcd looks it up when it sends, and may have compacted it since the write.
                 raise Compacted(position + offset, revision + offset)
-            events.append(Event(revision + offset, key, None if event.type == _DELETE else kv.value, previous))
+            events.append(Event(revision + offset, key, None if event.type == EVENT_DELETE else kv.value, previous))
         self._fragments = []
         if events:
             self._position = events[-1].revision - offset
@@ -259,33 +250,34 @@ class _Watch:
             await _renew_token(self._connection, self._link)
         elif "permission denied" in reason:
             raise Unavailable(f"etcd: {reason}: the etcd user has no read permission for {self._key.decode()}")
-        raise _BrokenOffError
+        raise StreamEnded
 
-    async def _prompt(self, call: Any) -> None:
-        """Ask for progress every few seconds, and at once when somebody waits for it and the reader is there to take it."""
-        with contextlib.suppress(AioRpcError, asyncio.InvalidStateError):
-            while True:
-                waited_for = self._position < self._wanted
-                try:
-                    async with asyncio.timeout(_ASK_AGAIN_SECONDS if waited_for else self._progress_seconds):
-                        await self._asked.wait()
-                except TimeoutError:
-                    due = not waited_for
-                else:
-                    due = False
-                self._asked.clear()
-                if due and self._ahead:
-                    self._needs_progress = True
-                    self.cut()
-                    return
-                if not due and self._position >= self._wanted:
-                    continue
-                if self._reading:
-                    await call.write(_PROGRESS_REQUEST)
-                else:
-                    self._put_off = True
+    def _wait(self) -> None:
+        """Be prompted in a few seconds, or soon if somebody waits."""
+        if self._prompter is not None:
+            self._prompter.cancel()
+        self._pressing = self._position < self._wanted
+        delay_seconds = _ASK_AGAIN_SECONDS if self._pressing else self._progress_seconds
+        self._prompter = asyncio.get_running_loop().call_later(delay_seconds, self._prompt)
+
+    def _prompt(self) -> None:
+        """Ask again, if the answer has not come or the watch has been quiet for long."""
+        if self._ahead and not self._pressing:
+            self._needs_progress = True
+            self.cut()
+            return
+        if not self._pressing or self._position < self._wanted:
+            self._ask()
+        self._wait()
+
+    def _ask(self) -> None:
+        """Ask for progress, as soon as the reader is there to take it."""
+        if self._reading and self._call is not None:
+            self._call.write(_PROGRESS_REQUEST)
+        else:
+            self._put_off = True
 
 
 async def _renew_token(connection: Connection, link: Link) -> None:
-    with contextlib.suppress(AioRpcError):
-        await connection.renew_token(link, link.metadata)
+    with contextlib.suppress(CallError):
+        await connection.renew_token(link, link.token)

@@ -17,7 +17,7 @@ def describe() -> dict[str, str]:
     """Return the machine and the versions, as they are shown."""
     processor = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
-    packages = ("aiohttp", "uvloop", "orjson", "pydantic", "apsw", "grpcio")
+    packages = ("aiohttp", "uvloop", "orjson", "pydantic", "apsw", "protobuf")
     return {
         "day": datetime.now(UTC).date().isoformat(),
         "processor": f"{os.cpu_count()} × {processor[1] if processor else platform.machine()}",

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from grpc import StatusCode
-from grpc.aio import AioRpcError, Metadata
 
 from storage.errors import (
     Compacted,
@@ -22,14 +20,11 @@ from storage.errors import (
     ValueTooLarge,
 )
 from storage.etcd import EtcdConfig
+from storage.etcd.calls import CallError, StatusCode
 from storage.etcd.failures import is_stale_token, store_error, text_of
 from storage.etcd.link import has_progress_requests
 from tests.storage.etcd.conftest import OpenStore
 from tests.tools.etcd import Etcd
-
-
-def rpc_error(code: StatusCode, details: str) -> AioRpcError:
-    return AioRpcError(code, Metadata(), Metadata(), details)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +43,6 @@ def rpc_error(code: StatusCode, details: str) -> AioRpcError:
         pytest.param("DATA_LOSS", "etcdserver: corrupt cluster", Corrupted, Corrupted, id="corrupt"),
         pytest.param("PERMISSION_DENIED", "etcdserver: permission denied", Unavailable, Unavailable, id="permission"),
         pytest.param("UNAUTHENTICATED", "etcdserver: invalid auth token", Unavailable, Unavailable, id="token"),
-        pytest.param("UNAVAILABLE", "failed to connect to all addresses; last error: refused", Unavailable, Unavailable, id="never-sent"),
         pytest.param("UNAVAILABLE", "Socket closed", Unavailable, Unknown, id="connection-lost"),
         pytest.param("UNAVAILABLE", "etcdserver: request timed out", Unavailable, Unknown, id="server-timeout"),
         pytest.param("UNAVAILABLE", "etcdserver: leader changed", Unavailable, Unknown, id="leader-changed"),
@@ -57,18 +51,22 @@ def rpc_error(code: StatusCode, details: str) -> AioRpcError:
     ],
 )
 def test_each_answer_has_its_error(code: str, details: str, read: type[StoreError], write: type[StoreError]) -> None:
-    error = rpc_error(StatusCode[code], details)
+    error = CallError(StatusCode[code], details)
     assert type(store_error(error, write=False)) is read
     assert type(store_error(error, write=True)) is write
 
 
 @pytest.mark.parametrize("code", [code for code in StatusCode if code is not StatusCode.OK], ids=lambda code: cast(StatusCode, code).name)
 def test_every_status_code_is_mapped(code: StatusCode) -> None:
-    assert isinstance(store_error(rpc_error(code, ""), write=True), StoreError)
+    assert isinstance(store_error(CallError(code, ""), write=True), StoreError)
+
+
+def test_a_write_that_was_not_sent_has_changed_nothing() -> None:
+    assert type(store_error(CallError(StatusCode.UNAVAILABLE, "the connection was lost", sent=False), write=True)) is Unavailable
 
 
 def test_the_text_says_what_to_do_about_a_full_etcd() -> None:
-    assert "--quota-backend-bytes" in text_of(rpc_error(StatusCode.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded"))
+    assert "--quota-backend-bytes" in text_of(CallError(StatusCode.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded"))
 
 
 def test_a_refused_permission_is_no_stale_token() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -20,9 +20,18 @@ from tests.tools.etcd import Etcd
 pytestmark = pytest.mark.etcd
 
 
-def compactor(etcd: Etcd, *, interval_seconds: float = 300.0) -> Compactor:
-    connection = Connection(EtcdConfig(endpoints=(etcd.url,)), on_epoch=lambda: None)
-    return Compactor(connection, interval_seconds=interval_seconds)
+@pytest.fixture
+async def compactor(etcd: Etcd) -> AsyncIterator[Callable[[], Compactor]]:
+    """Make compactors with connections of their own, which are closed in the end."""
+    connections: list[Connection] = []
+
+    def make() -> Compactor:
+        connections.append(Connection(EtcdConfig(endpoints=(etcd.url,)), on_epoch=lambda: None))
+        return Compactor(connections[-1], interval_seconds=300.0)
+
+    yield make
+    for connection in connections:
+        await connection.close()
 
 
 async def some_writes(store: Store) -> KeyValue:
@@ -32,9 +41,9 @@ async def some_writes(store: Store) -> KeyValue:
     return last
 
 
-async def test_two_who_compact_at_once_take_turns(etcd: Etcd, open_store: OpenStore) -> None:
+async def test_two_who_compact_at_once_take_turns(etcd: Etcd, open_store: OpenStore, compactor: Callable[[], Compactor]) -> None:
     store = open_store(etcd)
-    two = [compactor(etcd), compactor(etcd)]
+    two = [compactor(), compactor()]
     before = await some_writes(store)
     # Nobody knows a revision yet: the first one writes down the time, the other one learns it.
     assert await asyncio.gather(*(one.take_turn() for one in two)) == [0, 0]
@@ -51,10 +60,10 @@ async def test_two_who_compact_at_once_take_turns(etcd: Etcd, open_store: OpenSt
     assert await loser.take_turn() > max(turns)
 
 
-async def test_the_turns_are_those_of_kube_apiserver(etcd: Etcd, open_store: OpenStore) -> None:
+async def test_the_turns_are_those_of_kube_apiserver(etcd: Etcd, open_store: OpenStore, compactor: Callable[[], Compactor]) -> None:
     """Same key, same meaning of its version: a kube-apiserver on the same etcd and we do not compact twice."""
     store = open_store(etcd, prefix="compact_")
-    one = compactor(etcd)
+    one = compactor()
     await one.take_turn()
     written = await store.get("rev_key")
     await store.update("rev_key", b"7", expected_revision=written.revision)
