@@ -7,7 +7,7 @@ import logging
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -17,7 +17,7 @@ from apiserver.log_format import JSONFormatter, LineFormatter
 from apiserver.store_commands import store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from apiserver.check import Installation
     from apiserver.cluster.kubeconfig import Kubeconfig
@@ -47,6 +47,9 @@ def main() -> None:
 @main.command()
 @store_options
 @click.option("--secure-port", type=click.IntRange(0, 65535), default=6443, show_default=True, help="Port for HTTPS; 0: any that is free.")
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, help="How many processes serve; more than one need an etcd."
+)
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 or :: for all of them.")
 @click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
 @click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
@@ -109,6 +112,7 @@ def main() -> None:
 def serve(
     flags: StoreFlags,
     secure_port: int,
+    workers: int,
     bind_address: str,
     tls_cert_file: Path | None,
     tls_private_key_file: Path | None,
@@ -141,6 +145,7 @@ def serve(
     from apiserver.audit.webhook import AuditWebhookConfig
     from apiserver.config import Config, ListenConfig, StartupError, TLSConfig
     from apiserver.serve import serve as serve_until_stopped
+    from apiserver.serve import serve_in_workers
 
     _log_to_stderr(verbose, logging_format)
     location = flags.location()
@@ -176,9 +181,26 @@ def serve(
             tracing_file=tracing_config_file,
             access_log=access_log or "",
         )
-        run(serve_until_stopped(config, location, ready=_say_ready))
+        if workers == 1:
+            run(serve_until_stopped(config, location, ready=_say_ready))
+        elif isinstance(location, Path):
+            raise Unusable("the embedded store serves one process: for several --workers there must be --etcd-servers")
+        else:
+            sys.exit(serve_in_workers(config, location, workers, run=_run_worker, ready=_say_ready))
     except StartupError as error:
         raise Unusable(str(error)) from error
+
+
+def _run_worker(work: Coroutine[Any, Any, None]) -> int:
+    from apiserver.config import StartupError
+
+    try:
+        run(work)
+    except StartupError as error:
+        unusable = Unusable(str(error))
+        unusable.show()
+        return unusable.exit_code
+    return 0
 
 
 def _say_ready(address: str, kubeconfig: Path) -> None:

@@ -11,20 +11,22 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from apiserver import heap
 from apiserver.access import make_access
 from apiserver.app import App, build_app, load_kinds
 from apiserver.certificates import Certificates, prepare_certificates, renew_leaves, write_kubeconfig
 from apiserver.config import Config, StartupError
+from apiserver.listening_socket import bind
 from apiserver.metrics.exposition import gauge
 from apiserver.server import Server
 from apiserver.serving_certificate import ServingCertificate
 from apiserver.tls import CertificateError, make_context
+from apiserver.workers import supervise
 from storage.errors import StoreError
 from storage.open import open_store
 
@@ -39,8 +41,16 @@ KUBECONFIG = "kubeconfig"
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
-async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *, ready: Callable[[str, Path], None]) -> None:
+async def serve(
+    config: Config,
+    store: Path | Literal["memory"] | EtcdConfig,
+    *,
+    ready: Callable[[str, Path], None],
+    bound: socket.socket | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT. `ready` is called once, with the address and the kubeconfig, when everything can be read.
+
+    `bound` is a socket that has the address already, shared with other processes that serve the same.
 
     Raises:
         StartupError: something that was given cannot be used.
@@ -49,8 +59,8 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
     own = _own_certificates(config)
     access = make_access(config, own.authority.certificate)
     tls = _tls_context(config, own, access)
-    listener = Server(config.listen, tls)
-    address = f"https://{_reachable_host(config.listen.bind_address)}:{listener.bind()}"
+    listener = Server(config.listen, tls, bound=bound)
+    address = _address(config, listener.bind())
     try:
         opened = await open_store(store)
     except StoreError as error:
@@ -80,6 +90,35 @@ async def serve(config: Config, store: Path | Literal["memory"] | EtcdConfig, *,
                 await _end(app, listener, config, stop_now)
     finally:
         await opened.close()
+
+
+def serve_in_workers(
+    config: Config,
+    store: EtcdConfig,
+    count: int,
+    *,
+    run: Callable[[Coroutine[Any, Any, None]], int],
+    ready: Callable[[str, Path], None],
+) -> int:
+    """Serve by so many processes that share the address, until SIGTERM or SIGINT; return the exit code.
+
+    Each is a replica with a cache of its own, and takes what connections come while it has time for them. `run` runs one of them to its
+    end, and returns its exit code; `ready` is called once, when all of them can be used.
+
+    Raises:
+        StartupError: something that was given cannot be used.
+    """
+    load_kinds(config.kinds)
+    _own_certificates(config)  # by one, for all
+    bound = bind(config.listen)
+    address = _address(config, int(bound.getsockname()[1]))
+    return supervise(
+        count,
+        lambda tell: run(serve(config, store, ready=lambda *_: tell(), bound=bound)),
+        ready=lambda: ready(address, config.data_dir / KUBECONFIG),
+        # From then on connections wait for those workers only that still take some.
+        stopping=bound.close,
+    )
 
 
 async def _announce(app: App, ready: Callable[[], None]) -> None:
@@ -186,6 +225,10 @@ def _serving_names(config: Config) -> list[str]:
     if bind_address not in _ANY_ADDRESS:
         names.append(bind_address)
     return list(dict.fromkeys(names))
+
+
+def _address(config: Config, port: int) -> str:
+    return f"https://{_reachable_host(config.listen.bind_address)}:{port}"
 
 
 def _reachable_host(bind_address: str) -> str:

@@ -28,10 +28,11 @@ _LINGER_SECONDS = 0.5
 class Server:
     """Accepts connections from `start` to `stop`."""
 
-    def __init__(self, config: ListenConfig, tls: ssl.SSLContext) -> None:
+    def __init__(self, config: ListenConfig, tls: ssl.SSLContext, *, bound: socket.socket | None = None) -> None:
+        """`bound` is a socket that has the address already, shared with other processes."""
         self._config = config
         self._tls = tls
-        self._socket: socket.socket | None = None
+        self._socket = bound
         self._acceptor: Acceptor | None = None
         self._listener: Listener | None = None
 
@@ -41,7 +42,8 @@ class Server:
         Raises:
             StartupError: the address is taken, or not one of this machine.
         """
-        self._socket = bind(self._config)
+        if self._socket is None:
+            self._socket = bind(self._config)
         return int(self._socket.getsockname()[1])
 
     async def start(self, entry: Entry) -> None:
