@@ -25,7 +25,7 @@ from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredO
 from apiserver.registry.strategy import Strategy
 from apiserver.registry.write import Write
 from storage.cache import CacheLimits, WatchCache
-from storage.errors import KeyExists, RevisionConflict, StoreError
+from storage.errors import KeyExists, RevisionConflict, StoreError, ValueTooLarge
 from storage.store import KeyValue
 
 if TYPE_CHECKING:
@@ -121,6 +121,10 @@ class ResourceStore:
             except KeyExists as error:
                 if not attempts:
                     raise self._exists(attempt["metadata"], error.current) from error
+            except ValueTooLarge as error:
+                if not metadata.pop("managedFields", None):
+                    raise api_error(error, self.kind.group_resource, attempt["metadata"].get("name", "")) from error
+                attempts += 1
             except StoreError as error:
                 raise api_error(error, self.kind.group_resource, attempt["metadata"].get("name", "")) from error
 
@@ -217,6 +221,10 @@ class ResourceStore:
                     return self._written(encoded, written)
                 except RevisionConflict as error:
                     current, is_fresh = self.codec.decode(error.current), True
+                except ValueTooLarge:
+                    if write.field_manager is None:
+                        raise
+                    write = write.without_owners()
         except StoreError as error:
             raise api_error(error, resource, name) from error
 
@@ -260,6 +268,8 @@ class ResourceStore:
         value = transform(old)
         if write.field_manager is not None:
             self.ownership[subresource].update(old, value, write.field_manager, self.now())
+        elif write.forgets_owners:
+            value["metadata"].pop("managedFields", None)
         if admission is not None:
             # It may change everything, so nothing must be shared.
             old = strategy.read(current)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 
@@ -35,3 +35,9 @@ class Write:
     """None: nobody has a say."""
     field_manager: str | None = None
     """Who owns what the write changes. None: nobody is tracked, and what the object says about owners is stored as it is."""
+    forgets_owners: bool = False
+    """Store the object without its owners."""
+
+    def without_owners(self) -> Write:
+        """The same write of an object that is too large with its owners, which may take more than the rest: as in kube-apiserver."""
+        return replace(self, field_manager=None, forgets_owners=True)

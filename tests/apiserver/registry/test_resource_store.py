@@ -16,6 +16,7 @@ from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.stored_object import StoredObject
 from apiserver.registry.write import Write
 from openapi.json_values import copy
+from storage.errors import ValueTooLarge
 from storage.memory import MemoryStore
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
@@ -60,16 +61,22 @@ class SpiedStore(MemoryStore):
         super().__init__()
         self.writes = 0
         self.before_update: Callable[[], Any] | None = None
+        self.limit_bytes = 1 << 20
+
+    def _check(self, value: bytes) -> None:
+        self.writes += 1
+        if len(value) > self.limit_bytes:
+            raise ValueTooLarge("too large")
 
     async def create(self, key: str, value: bytes) -> KeyValue:
-        self.writes += 1
+        self._check(value)
         return await super().create(key, value)
 
     async def update(self, key: str, value: bytes, *, expected_revision: int) -> KeyValue:
         if self.before_update is not None:
             before, self.before_update = self.before_update, None
             await before()
-        self.writes += 1
+        self._check(value)
         return await super().update(key, value, expected_revision=expected_revision)
 
 
@@ -96,7 +103,7 @@ def gadget(name: str = "x", **metadata: Any) -> dict[str, Any]:
 
 def changing(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def transform(current: dict[str, Any]) -> dict[str, Any]:
-        value = copy(current)
+        value: dict[str, Any] = copy(current)
         change(value)
         return value
 
@@ -131,6 +138,26 @@ async def test_an_own_write_is_not_parsed_again(gadgets: ResourceStore, monkeypa
     await gadgets.create("ns1", gadget())
     await gadgets.update("ns1", "x", scaled(2))
     assert gadgets.cache.ready
+
+
+async def test_an_object_that_is_too_large_with_its_owners_is_stored_without_them(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    write = Write(field_manager="m")
+    small = await gadgets.create("ns1", gadget("small"), write)
+    assert small.object()["metadata"]["managedFields"]
+    spied.limit_bytes = len(small.value) - 1
+    created = await gadgets.create("ns1", gadget("large"), write)
+    updated = await gadgets.update("ns1", "small", scaled(7), write)
+    assert updated.object()["spec"]["replicas"] == 7
+    for stored in (created, updated):
+        assert "managedFields" not in stored.object()["metadata"]
+        assert (await gadgets.get("ns1", stored.name)) is stored
+    spied.limit_bytes = 10
+    with pytest.raises(APIError) as refused:
+        await gadgets.create("ns1", gadget("none"), write)
+    assert refused.value.code == 413
+    with pytest.raises(APIError) as refused:
+        await gadgets.update("ns1", "small", scaled(8), write)
+    assert refused.value.code == 413
 
 
 async def test_a_name_is_generated_again_when_it_is_taken(gadgets: ResourceStore, monkeypatch: pytest.MonkeyPatch) -> None:
