@@ -7,6 +7,8 @@ they were reported.
 from __future__ import annotations
 
 import json
+import time
+import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,8 +55,8 @@ class Watching:
         return Load("watch", NAMESPACE, flags | {"rate": self.rate, "d": "20m"})
 
     def overwritten_mb(self) -> float:
-        """What of the past may be kept."""
-        return min(HISTORY_MB, self.updates * self.size_bytes / 1e6)
+        """What of the past may be kept: of each state the difference to the next, of some the whole."""
+        return min(HISTORY_MB, self.updates * (1_000 + self.size_bytes / 16) / 1e6)
 
     def check(self, printed: dict[str, Any]) -> None:
         """Every update has reached every watcher that reads."""
@@ -90,9 +92,25 @@ def test_t115_a_watcher_that_never_reads_is_cut(tmp_path: Path) -> None:
 
 def until_written(server: Server, revisions: int) -> None:
     """Return when the server has given so many revisions more."""
-    address = f"{server.collection(NAMESPACE)}?watch=true&resourceVersion="
-    revision = int(json.loads(server.ask(f"{server.collection(NAMESPACE)}?limit=1"))["metadata"]["resourceVersion"]) + revisions
-    server.ask(f"{address}{revision}&timeoutSeconds=1", timeout_seconds=1_000)
+    address = f"{server.collection(NAMESPACE)}?limit=1"
+    revision = int(json.loads(server.ask(address))["metadata"]["resourceVersion"]) + revisions
+    while True:
+        try:
+            server.ask(f"{address}&resourceVersionMatch=NotOlderThan&resourceVersion={revision}")
+        except urllib.error.HTTPError as error:
+            # It waits for some seconds, then says that there is no such revision yet.
+            if error.code != 504:
+                raise
+        else:
+            return
+
+
+def until_returned(server: Server, limit_mb: float) -> None:
+    """Return when the server holds less memory than that: what has become free is given back to the system now and then."""
+    deadline = time.monotonic() + 60
+    while server.resident_mb() >= limit_mb:
+        assert time.monotonic() < deadline, f"still {server.resident_mb():.0f} MB, not {limit_mb:.0f}"
+        server.ask("/livez")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +128,8 @@ def test_t116_a_crowd_of_watchers_costs_little_memory_and_gives_it_back(tmp_path
             crowd.check(run(server, crowd.load()))
             peak = server.resident_mb(peak=True)
             assert peak < 600
-            assert peak - before < 2 * crowd.overwritten_mb() + SLACK_MB + 0.1 * crowd.watchers
-        assert server.resident_mb() - before < 2 * crowd.overwritten_mb() + SLACK_MB
+            assert peak - before < crowd.overwritten_mb() + SLACK_MB + 0.1 * crowd.watchers
+        until_returned(server, before + crowd.overwritten_mb() + SLACK_MB)
 
 
 @pytest.mark.parametrize(
