@@ -212,6 +212,13 @@ def _long_heads(step: Step, real: Answer, ours: Answer) -> Answer:
     return ours if real.text == "431 Request Header Fields Too Large" and _status(ours)[:2] == (431, "BadRequest") else real
 
 
+def _refused_handshakes(step: Step, real: Answer, ours: Answer) -> Answer:
+    """A Status in place of a bare line, or of nothing at all."""
+    code, _, message = _status(ours)
+    asked = step.headers.get("Upgrade") == "websocket" and code == real.status == ours.status >= 400 and not real.headers
+    return ours if asked and real.text.strip() in ("", message) else real
+
+
 def _long_values(step: Step, real: Answer, ours: Answer) -> Answer:
     """A value of more than some thousand characters is shown by its beginning only."""
     head, ellipsis, tail = ours.text.partition('\\"\u2026')
@@ -507,6 +514,7 @@ LISTED: Final = Listing(
         Listed("of-the-server", _of_the_server),
         Listed("long-heads", _long_heads),
         Listed("long-values", _long_values),
+        Listed("refused-handshakes", _refused_handshakes),
         Listed("unknown-methods", _unknown_methods),
         Listed("protobuf-bodies", _protobuf_bodies),
         Listed("scheme-names", _scheme_names),

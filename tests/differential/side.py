@@ -145,7 +145,10 @@ def _headers(response: aiohttp.ClientResponse) -> tuple[str, ...]:
 async def _read_lines(response: aiohttp.ClientResponse, stream: Stream) -> None:
     rest = b""
     is_protobuf = response.content_type == protobuf_text.MEDIA_TYPE
+    gunzip = _Gunzip() if response.headers.get("Content-Encoding") == "gzip" else None
     async for chunk in response.content.iter_any():
+        if gunzip is not None:
+            chunk = gunzip(chunk)
         if is_protobuf:
             records, rest = protobuf_text.records(rest + chunk)
             stream.lines += map(protobuf_text.event_text, records)
@@ -155,8 +158,26 @@ async def _read_lines(response: aiohttp.ClientResponse, stream: Stream) -> None:
         stream.changed.set()
     if rest:
         stream.lines.append(rest.decode())
+    if gunzip is not None:
+        stream.lines.append("(one gzip member)" if gunzip.members == 1 else "(several gzip members)")
     stream.ended = True
     stream.changed.set()
+
+
+class _Gunzip:
+    """Decompresses gzip piece by piece, and counts its members."""
+
+    def __init__(self) -> None:
+        self.members = 1
+        self._inflate = zlib.decompressobj(31)
+
+    def __call__(self, chunk: bytes) -> bytes:
+        content = self._inflate.decompress(chunk)
+        while rest := self._inflate.unused_data:
+            self.members += 1
+            self._inflate = zlib.decompressobj(31)
+            content += self._inflate.decompress(rest)
+        return content
 
 
 async def _read_messages(socket: aiohttp.ClientWebSocketResponse, stream: Stream) -> None:

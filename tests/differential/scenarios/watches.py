@@ -12,6 +12,13 @@ _TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 _PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _PROTOBUF = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _ORIGIN = {"Origin": "https://127.0.0.1"}
+_INITIAL = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+_UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
 _SETUP = [create(pool(f"w{number}", metadata={"labels": {"app": app}})) for number, app in enumerate("aab")]
 _CHANGES: tuple[Request, ...] = (
     create(pool("n", metadata={"labels": {"app": "a"}})),
@@ -59,17 +66,17 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "as metadata in protobuf": [
         *_SETUP,
         _watch("", *_CHANGES, headers={"Accept": _PROTOBUF}),
-        _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", headers={"Accept": _PROTOBUF}),
+        _watch(_INITIAL, headers={"Accept": _PROTOBUF}),
         _watch("resourceVersion=1", headers={"Accept": _PROTOBUF}),
     ],
     "initial events as metadata": [
         *_SETUP,
-        _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", *_CHANGES, headers={"Accept": _PARTIAL}),
-        _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", *_CHANGES, headers={"Accept": _TABLE}),
+        _watch(_INITIAL, *_CHANGES, headers={"Accept": _PARTIAL}),
+        _watch(_INITIAL, *_CHANGES, headers={"Accept": _TABLE}),
     ],
     "where it begins": [*_SETUP, listed(), *_matrix()],
     "an empty namespace": [
-        _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", create(pool("x"))),
+        _watch(_INITIAL, create(pool("x"))),
         _watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=a%3Db"),
     ],
     "spelling": [
@@ -136,9 +143,17 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         _watch("timeoutSeconds=4&allowWatchBookmarks=true&resourceVersion={{rv w0}}", until_closed=True),
         _watch("timeoutSeconds=1&resourceVersion=1", until_closed=True),
     ],
+    "compressed": [
+        *_SETUP,
+        _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip"}, until_closed=True),
+        _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip", "Accept": _PROTOBUF}, until_closed=True),
+    ],
     "over WebSocket": [
         *_SETUP,
         _watch("", web_socket=True),
+        send("watch", "GET", f"{POOLS}?watch=true", headers=_UPGRADE),
+        send("watch", "GET", f"{POOLS}?watch=true", headers={**_UPGRADE, **_ORIGIN, "Sec-WebSocket-Protocol": "a, b"}),
+        send("watch", "GET", f"{POOLS}?watch=true", headers={**_UPGRADE, **_ORIGIN, "Sec-WebSocket-Version": "8"}),
         _watch("", *_CHANGES, headers=_ORIGIN, web_socket=True),
         _watch("timeoutSeconds=1", headers=_ORIGIN, until_closed=True, web_socket=True),
         _watch("", create(pool("t")), headers={"Accept": _TABLE, **_ORIGIN}, web_socket=True),
