@@ -111,7 +111,8 @@ def installed(folder: Path) -> Iterator[Cluster]:
         apply = ("apply", "--server-side", "-f", "-")
         plane.kubectl(*apply, stdin=registration("--without-ca", *where).encode())
         kubeconfig = plane.kubeconfig_of(plane.client(SERVER_USER))
-        with serving(folder / "clrk", f"--secure-port={port}", f"--kubeconfig={kubeconfig}") as server:
+        # Not quiet: some tests take its permissions away, of which it complains when it happens to need them just then.
+        with serving(folder / "clrk", f"--secure-port={port}", f"--kubeconfig={kubeconfig}", quiet=False) as server:
             cluster = Cluster(plane, server, registration(f"--data-dir={folder / 'clrk'}", *where))
             cluster.register()
             plane.start_controller_manager()

@@ -18,7 +18,8 @@ from tests.kubectl.running import manifest, pool
 
 pytestmark = [pytest.mark.slow, pytest.mark.e2e]
 
-_ANSWER_SECONDS = 2.5
+_ANSWER_SECONDS = 10.0
+"""Here it is asked for on a machine that is busy; how quick it is on one that is not is another test's."""
 
 
 @contextmanager
