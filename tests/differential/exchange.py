@@ -62,6 +62,8 @@ class Watch:
     until_closed: bool = False
     """Whether to read on until the server ends it; else until both sides have said the same and are quiet."""
     web_socket: bool = False
+    bookmarks: bool = False
+    """Whether an ordinary bookmark is compared too: what the first looks like, not when it comes."""
 
 
 Step = Request | Watch

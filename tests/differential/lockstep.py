@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -19,6 +20,7 @@ from tests.differential.memory import Memory
 from tests.differential.side import Answer, Side, Stream
 
 _KEPT_METADATA = ("name", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+_REVISION = re.compile(r'(?<="resourceVersion":")\d+(?=")')
 _SETTLE_SECONDS = 0.03
 _PATIENCE_SECONDS = 4.0
 
@@ -138,7 +140,7 @@ class Lockstep:
                     return difference
             await self._settle(watch, streams)
         self.tally.exchanges[watch.kind] += 1
-        return self._judged(watch, sent, *self._told(streams))
+        return self._judged(watch, sent, *self._told(watch, streams))
 
     async def _settle(self, watch: Watch, streams: list[Stream]) -> None:
         """Wait until both sides have said the same and are quiet; at the most until patience ends."""
@@ -150,7 +152,7 @@ class Lockstep:
                     return
                 pending = next(stream for stream in streams if not stream.ended)
             else:
-                real, ours = self._told(streams)
+                real, ours = self._told(watch, streams)
                 quiet = await self._quiet(streams)
                 if quiet and LISTED.explanation(watch, real, ours) is not None:
                     return
@@ -166,8 +168,8 @@ class Lockstep:
         await asyncio.sleep(_SETTLE_SECONDS)
         return before == [len(stream.lines) for stream in streams]
 
-    def _told(self, streams: list[Stream]) -> tuple[Answer, Answer]:
-        texts = ["\n".join([*filter(_is_told, stream.lines), *(["(end)"] if stream.ended else [])]) for stream in streams]
+    def _told(self, watch: Watch, streams: list[Stream]) -> tuple[Answer, Answer]:
+        texts = ["\n".join([*_lines(watch, stream), *(["(end)"] if stream.ended else [])]) for stream in streams]
         for text, memory in zip(texts, self.memories, strict=True):
             memory.learn(text)
         answers = [
@@ -205,9 +207,14 @@ def _normal(answer: Answer, memory: Memory) -> Answer:
     return Answer(answer.status, tuple(memory.normal(header) for header in answer.headers), memory.normal(answer.text))
 
 
-def _is_told(line: str) -> bool:
-    """Whether an event says anything: a bookmark may come whenever the server likes, but for the one that ends initial events."""
-    return '"type":"BOOKMARK"' not in line or "initial-events-end" in line
+def _lines(watch: Watch, stream: Stream) -> list[str]:
+    """The events; of bookmarks, which come whenever the server likes, only the one that ends initial events, and how the first other looks."""
+    told: list[str] = []
+    bookmarks: list[str] = []
+    for line in stream.lines:
+        ordinary = '"type":"BOOKMARK"' in line and "initial-events-end" not in line
+        (bookmarks if ordinary else told).append(line)
+    return [*told, *(_REVISION.sub("<any>", line) for line in bookmarks[:1])] if watch.bookmarks else told
 
 
 def _shown(answer: Answer) -> str:

@@ -13,6 +13,7 @@ _PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _PROTOBUF = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _ORIGIN = {"Origin": "https://127.0.0.1"}
 _INITIAL = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+_BOOKMARKS = "allowWatchBookmarks=true&resourceVersion={{rv w0}}"
 _UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -140,13 +141,17 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         _watch("timeoutSeconds=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", until_closed=True),
         _watch("timeoutSeconds=1", headers={"Accept": _TABLE}, until_closed=True),
         _watch("timeoutSeconds=1", headers={"Accept-Encoding": "gzip"}, until_closed=True),
-        _watch("timeoutSeconds=4&allowWatchBookmarks=true&resourceVersion={{rv w0}}", until_closed=True),
+        *[
+            _watch(f"{_BOOKMARKS}&timeoutSeconds=5", headers={"Accept": accept}, until_closed=True, bookmarks=True)
+            for accept in ("application/json", _TABLE, _PROTOBUF)
+        ],
         _watch("timeoutSeconds=1&resourceVersion=1", until_closed=True),
     ],
     "compressed": [
         *_SETUP,
         _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip"}, until_closed=True),
         _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip", "Accept": _PROTOBUF}, until_closed=True),
+        _watch(f"{_INITIAL}&timeoutSeconds=2", *_CHANGES, headers={"Accept-Encoding": "gzip"}, until_closed=True),
     ],
     "over WebSocket": [
         *_SETUP,
