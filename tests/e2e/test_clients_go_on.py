@@ -1,4 +1,4 @@
-"""T109: clients in Python on a quiet kind, while another one takes writes and history is short: none loops, none falls silent."""
+"""T109: clients, above all in Python, on a quiet kind; another one takes writes, and history is short. None loops, none falls silent."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 from apiserver.config import Config, TLSConfig
 from apiserver.registry.watching import WatchLimits
 from storage.cache import CacheLimits
+from storage.history import RingLimits
 from storage.memory import MemoryStore
 from storage.window import HistoryLimits
 from tests.apiserver.process import Serving
@@ -34,9 +35,13 @@ RESUMING = (
     "python dynamic",
 )
 """They go on after the last bookmark. kr8s asks for none and lists again; kopf does not say what it does."""
+OTHERS = ("go informer", "java", "javascript")
+"""Informers of other languages, which are here for the end: they know then what there is."""
 KR8S, KOPF = "python kr8s_client", "python operator_ observe"
 POOLS = "/apis/clrk.apoxy.dev/v1alpha1/namespaces/busy/workerpools"
 _WRITES_PER_SECOND = 50
+_CHANGES = 100
+"""So many are kept in memory: all that happen but for those while the line is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ async def _forgetful(plane: ControlPlane, folder: Path, course: Course) -> Async
     """A server that keeps history for a short time, behind kube-apiserver; who talks to it directly is the administrator."""
     base = Config(
         tls=TLSConfig(names=("clrk-apiserver.clrk-system.svc",)),
-        cache=CacheLimits(compaction_seconds=course.bookmark_seconds),
+        cache=CacheLimits(compaction_seconds=course.bookmark_seconds, history=RingLimits(changes=_CHANGES)),
         watch=WatchLimits(bookmark_seconds=course.bookmark_seconds),
     )
     store = MemoryStore(history=HistoryLimits(seconds=course.history_seconds))
@@ -140,7 +145,7 @@ def _live_through(plane: ControlPlane, server: Serving, folder: Path, course: Co
         line = stack.enter_context(Cuttable(urlsplit(plane.url).port or 0))
         reached = kubeconfig_at(plane.kubeconfig, line.port, folder / "reached")
         places = {}
-        for number, client in enumerate((*RESUMING, KR8S, KOPF)):
+        for number, client in enumerate((*RESUMING, KR8S, KOPF, *OTHERS)):
             namespace = f"{course.bookmarks}-{number}"
             plane.kubectl("create", "namespace", namespace)
             program = stack.enter_context(running(folder / str(number), reached, *command_of(client), namespace))
@@ -178,7 +183,7 @@ def _cut(places: dict[str, Place], line: Cuttable) -> None:
     assert line.cut() > 0
     for place in places.values():
         place.ask("POST", value=worker("a"))
-    for client in (*RESUMING, KOPF):
+    for client in (*RESUMING, KOPF, *OTHERS):
         places[client].program.event("ADDED", "a")
     for client in RESUMING:
         assert len(places[client].program.all("listed")) == 1
@@ -192,6 +197,8 @@ def _be_away(places: dict[str, Place], line: Cuttable, course: Course) -> None:
         for place in places.values():
             place.ask("DELETE", "/a")
             place.ask("POST", value=worker("b"))
+            for number in range(1 + _CHANGES // len(places)):
+                place.ask("PATCH", "/x", {"spec": {"image": str(number)}})
         version = places[KR8S].ask("GET")["metadata"]["resourceVersion"]
         until(lambda: places[KR8S].forgotten(version), seconds=60 + 2 * course.history_seconds)
     for client in RESUMING:
@@ -201,6 +208,8 @@ def _be_away(places: dict[str, Place], line: Cuttable, course: Course) -> None:
         assert "b" in again
     assert "b" in places[KR8S].program.until("listed", times=3)["objects"]
     places[KOPF].program.until("event", where=lambda line: line["object"]["metadata"]["name"] == "b")
+    for client in OTHERS:
+        places[client].program.event("ADDED", "b")
 
 
 def _end(places: dict[str, Place]) -> None:

@@ -69,8 +69,9 @@ class Program:
         self._thread.join()
 
     def story(self) -> str:
-        """What it has told, and what it has complained of."""
-        return "\n".join(str(line)[:400] for line in self.lines[-30:]) + "\n" + self._errors.read_text()[-4000:]
+        """What it has told but for bookmarks, and what it has complained of."""
+        told = [str(line)[:400] for line in self.lines if line.get("type") != "BOOKMARK"]
+        return "\n".join(told[-30:]) + "\n" + self._errors.read_text()[-4000:]
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

@@ -45,13 +45,13 @@ async function write() {
 
 const byName = (objects) => Object.fromEntries(objects.map((object) => [object.metadata.name, object]));
 
-let initial = new Set();
+let initial;
 
 async function list() {
   const listed = await api.listNamespacedCustomObject(place);
-  // What is listed is told of here: an informer takes it for events.
+  // What is listed first is told of here: an informer takes it for events.
   tell("listed", { objects: byName(listed.items), resourceVersion: listed.metadata.resourceVersion });
-  initial = new Set(listed.items.map((object) => object.metadata.uid));
+  initial ??= new Set(listed.items.map((object) => object.metadata.uid));
   return listed;
 }
 
