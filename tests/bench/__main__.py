@@ -11,11 +11,11 @@ from pathlib import Path
 from tests.bench.bench import Bench
 from tests.bench.figures import Measured
 from tests.bench.machine import describe
-from tests.bench.report import write_report
-from tests.bench.scenarios import FULL, QUICK, Scenario, scenarios
+from tests.bench.report import changes, figures_before, write_report
+from tests.bench.scenarios import FULL, MAIN, QUICK, Scenario, scenarios
 from tests.bench.servers import ROOT, Servers
 
-SERVERS = ("crd", "sample", "sqlite", "etcd")
+SERVERS = ("crd", "sample", "sqlite", "etcd", "workers")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -25,22 +25,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--quick", action="store_true", help="small sizes: a minute, to see that everything works; the figures mean nothing"
     )
     parser.add_argument("--scenarios", default="", help="only these, comma separated; a name that ends with * stands for all that begin so")
-    parser.add_argument("--servers", default=",".join(SERVERS), help="only these of crd, sample, sqlite, etcd")
+    parser.add_argument("--aims", action="store_true", help="only the table of aims")
+    parser.add_argument("--servers", default=",".join(SERVERS), help="only these of " + ", ".join(SERVERS))
     parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder of performance.md; with --quick nothing is written")
     parser.add_argument("--list", action="store_true", help="print the scenarios and end")
     chosen = parser.parse_args(arguments)
     sizes = QUICK if chosen.quick else FULL
-    wanted = _wanted(scenarios(sizes), chosen.scenarios)
+    all_ = scenarios(sizes)
+    wanted = _wanted([one for one in all_ if one.section == MAIN or not chosen.aims], chosen.scenarios)
     if chosen.list:
         sys.stdout.writelines(f"{one.name:18} {one.title}\n" for one in wanted)
         return
-    measured = Measured(describe())
+    measured, before = Measured(describe()), figures_before(chosen.output)
+
+    def write() -> None:
+        if not chosen.quick:
+            write_report(chosen.output, measured, before, all_)
+
+    used = {key for one in wanted for key in one.servers}
     with tempfile.TemporaryDirectory(prefix="clrk-bench-") as folder:
-        servers = Servers(Path(folder), tuple(chosen.servers.split(",")))
+        servers = Servers(Path(folder), tuple(key for key in chosen.servers.split(",") if key in used))
         with servers.running() as running:
-            Bench(servers, running, sizes, tell=_tell).measure(wanted, measured)
-    if not chosen.quick:
-        for change in write_report(chosen.output, measured, scenarios(sizes)):
+            Bench(servers, running, sizes, tell=_tell).measure(wanted, measured, after_each=write)
+    if before is not None and not chosen.quick:
+        for change in changes(before, measured):
             _tell(f"changed since the run before: {change}")
 
 

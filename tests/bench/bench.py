@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.bench.aggregation import through
 from tests.bench.figures import Figures, Measured
 from tests.bench.loadgen import Load, LoadError, beside, run
-from tests.bench.scenarios import Scenario, Sizes, Stock, Work
+from tests.bench.scenarios import MAIN, Scenario, Sizes, Stock, Work
 from tests.bench.servers import Server, Servers
 
 _CALIBRATION: Final = 2_000_000
@@ -28,18 +28,20 @@ class Bench:
         self._stocked: set[tuple[str, str]] = set()
         self._bare: dict[str, int] = {}
 
-    def measure(self, scenarios: Iterable[Scenario], measured: Measured) -> None:
-        """Run the scenarios and add their figures to what was measured."""
+    def measure(self, scenarios: Iterable[Scenario], measured: Measured, *, after_each: Callable[[], None] = lambda: None) -> None:
+        """Run the scenarios and add their figures to what was measured; `after_each` is called with every row that is there."""
         for scenario in scenarios:
             row = measured.figures.setdefault(scenario.name, {})
             for key, server in self._running.items():
                 if key in scenario.servers:
                     row[key] = self._tried(scenario, server)
-                    self._tell(f"{scenario.name:18} {server.title:20} {_line(row[key])}")
+                    self._tell(f"{scenario.name:18} {server.title:22} {_line(row[key])}")
+            after_each()
 
     def _tried(self, scenario: Scenario, server: Server) -> Figures:
         """The figures, or what went wrong: half an hour of others should not be lost with them."""
         try:
+            server.revive()
             if not scenario.through_kube:
                 return self._one(scenario, server, server)
             if self._servers.kube is None:
@@ -51,15 +53,21 @@ class Bench:
             if before is None or after is None:
                 return figures
             return replace(figures, handshakes=(after - before) * 1000 / figures.operations)
-        except (LoadError, AssertionError, OSError) as error:
-            return Figures(errors={str(error): 1})
+        except (AssertionError, LookupError, OSError, RuntimeError, ValueError) as error:
+            return Figures(errors={str(error) or repr(error): 1})
 
     def _one(self, scenario: Scenario, server: Server, reached: Server) -> Figures:
         """`reached` is the server at the address where it is to be asked."""
         stock = scenario.stock
         self._stock(server, stock)
         self._servers.make_namespace("heavy")
-        work = Work(reached, self._sizes, stock, lambda size_bytes: self._pad(server, size_bytes))
+        work = Work(
+            reached,
+            self._sizes,
+            stock,
+            self._sizes.seconds if scenario.section == MAIN else self._sizes.brief_seconds,
+            lambda size_bytes: self._pad(server, size_bytes),
+        )
         server.forget_peak()
         probed: dict[str, Any] = {}
         if scenario.probe:

@@ -9,7 +9,7 @@ from html import escape
 from typing import Final
 
 _WIDTH: Final = 860
-_COLOURS: Final = ("#8b949e", "#b58900", "#1f77b4", "#2a9d4a")
+_COLOURS: Final = ("#8b949e", "#b58900", "#1f77b4", "#2a9d4a", "#8e44ad")
 """One for each server; readable on white and on black."""
 _FRAME: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" fill="#777">\n'

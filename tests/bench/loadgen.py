@@ -13,6 +13,9 @@ from tests.bench.figures import Figures
 from tests.bench.servers import Server
 from tests.tools import path
 
+_SECONDS = 1_300
+"""Longer than any load is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -31,7 +34,7 @@ class Load:
             "url": server.collection(self.namespace),
             "cert": certificate,
             "key": key,
-            "pid": server.pid,
+            "pid": ",".join(map(str, server.pids)),
             "also": others,
             **self.flags,
         }
@@ -43,8 +46,15 @@ class LoadError(RuntimeError):
 
 
 def run(server: Server, load: Load) -> dict[str, Any]:
-    """Run it to its end and return what it printed."""
-    done = subprocess.run(load.command(server), capture_output=True, text=True, check=False)
+    """Run it to its end and return what it printed.
+
+    Raises:
+        LoadError: it failed, or has not come to an end.
+    """
+    try:
+        done = subprocess.run(load.command(server), capture_output=True, text=True, check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise LoadError(f"loadgen -mode={load.mode} has not ended after {_SECONDS} seconds") from error
     return _read(load, done.returncode, done.stdout, done.stderr)
 
 

@@ -11,26 +11,33 @@ from tests.bench.chart import Series, bars, lines, slope
 from tests.bench.figures import Figures, Measured
 from tests.bench.scenarios import MAIN, SECTIONS, Scenario
 
-TITLES: Final = {"crd": "kube-apiserver, CRD", "sample": "sample-apiserver", "sqlite": "ours, SQLite", "etcd": "ours, etcd"}
+TITLES: Final = {
+    "crd": "kube-apiserver, CRD",
+    "sample": "sample-apiserver",
+    "sqlite": "ours, SQLite",
+    "etcd": "ours, etcd",
+    "workers": "ours, etcd, 2 workers",
+}
 BEGIN: Final = "<!-- begin of what `make bench` writes -->"
 END: Final = "<!-- end of what `make bench` writes -->"
 _NOTHING: Final = Figures()
 
 
-def write_report(folder: Path, measured: Measured, scenarios: Sequence[Scenario]) -> list[str]:
-    """Write the figures, the charts and the generated part of performance.md.
+def figures_before(folder: Path) -> Measured | None:
+    """The figures of the run before this one."""
+    return Measured.load(folder / "performance" / "figures.json")
 
-    Figures of scenarios and servers that this run has not measured are kept from the run before. Returns what has become better or worse.
+
+def write_report(folder: Path, now: Measured, before: Measured | None, scenarios: Sequence[Scenario]) -> None:
+    """Write the figures, the charts and the generated part of performance.md. May be called again when there is more.
+
+    Figures of scenarios and servers that this run has not measured are those of the run before.
     """
     beside = folder / "performance"
     beside.mkdir(parents=True, exist_ok=True)
-    file = beside / "figures.json"
-    before = Measured.load(file)
-    changes = [] if before is None else _changes(before, measured)
-    if before is not None:
-        for name, row in before.figures.items():
-            measured.figures[name] = row | measured.figures.get(name, {})
-    measured.save(file)
+    rows = {**(before.figures if before is not None else {})}
+    measured = Measured(now.machine, rows | {name: rows.get(name, {}) | row for name, row in now.figures.items()})
+    measured.save(beside / "figures.json")
     charts = _charts(measured)
     for name, (_, svg) in charts.items():
         (beside / f"{name}.svg").write_text(svg)
@@ -39,10 +46,9 @@ def write_report(folder: Path, measured: Measured, scenarios: Sequence[Scenario]
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     page.write_text(f"{head}{BEGIN}\n\n{_generated(measured, scenarios, charts)}\n{END}{tail}")
-    return changes
 
 
-def _changes(before: Measured, now: Measured) -> list[str]:
+def changes(before: Measured, now: Measured) -> list[str]:
     """Rows of ours whose cost has changed by more than a tenth since the run before."""
     lines_: list[str] = []
     for name, row in now.figures.items():
@@ -66,14 +72,22 @@ def _generated(measured: Measured, scenarios: Sequence[Scenario], charts: Mappin
 
 
 def _table(rows: Iterable[Scenario], measured: Measured, *, aims: bool) -> list[str]:
-    head = ["work", *TITLES.values(), "CPU, CRD ÷ ours", "CPU, sample ÷ ours", *(("aim for ours", "met") if aims else ("longest wait",))]
+    rows = tuple(rows)
+    there = [key for key in TITLES if any(key in measured.figures[one.name] for one in rows)]
+    head = [
+        "work",
+        *(TITLES[key] for key in there),
+        "CPU, CRD ÷ ours",
+        "CPU, sample ÷ ours",
+        *(("aim for ours", "met") if aims else ("longest wait",)),
+    ]
     table = [_row(head), _row(["---"] * len(head))]
     for scenario in rows:
         row = measured.figures[scenario.name]
         paired = row
         if scenario.name.endswith("-sqlite"):  # its rivals write to etcd
             paired = measured.figures.get(scenario.name.removesuffix("sqlite") + "etcd", {}) | row
-        cells = [scenario.title, *(_cell(row.get(key)) for key in TITLES), _ratio(paired, "crd"), _ratio(paired, "sample")]
+        cells = [scenario.title, *(_cell(row.get(key)) for key in there), _ratio(paired, "crd"), _ratio(paired, "sample")]
         cells += [scenario.aim or "–", _met(scenario, row)] if aims else [_waits(row)]
         table.append(_row(cells))
     return table

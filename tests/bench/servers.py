@@ -55,7 +55,7 @@ class Server:
     api: str = POOLS
     plural: str = "workerpools"
     template: Path = HERE / "pool.json"
-    patch: str = '{"spec":{"replicas":{i50}}}'
+    patch: str = '{"spec":{"replicas":{i}}}'
     big_patch: str = '{"spec":{"template":{"env":[{"name":"N","value":"{i}"},{"name":"PAD","value":"{pad}"}]}}}'
     others: Mapping[str, int] = field(default_factory=dict)
     """Processes that work for it, by name, and their ids."""
@@ -153,18 +153,28 @@ class Server:
             self._context.load_cert_chain(*self.client)
         return self._context
 
+    @property
+    def pids(self) -> list[int]:
+        """Its process, and those that it has started."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [self.pid, *map(int, children)]
+
     def resident_mb(self, *, peak: bool = False) -> float:
-        """The memory that it holds, or the most that it has held since `forget_peak`."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        found = re.search(r"VmHWM:\s+(\d+)" if peak else r"VmRSS:\s+(\d+)", status)
-        assert found is not None
-        return int(found[1]) * 1024 / 1e6
+        """The memory that it holds, or the most that it has held since `forget_peak`; what processes share counts for each of them."""
+        pattern = re.compile(r"VmHWM:\s+(\d+)" if peak else r"VmRSS:\s+(\d+)")
+        found = [pattern.search(Path(f"/proc/{pid}/status").read_text()) for pid in self.pids]
+        return sum(int(one[1]) for one in found if one is not None) * 1024 / 1e6
 
     def cpu_seconds(self) -> float:
         """The CPU time that it has taken so far."""
         _, _, rest = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")
         user, system = rest.split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def revive(self) -> None:
+        """Start it again when it has died: what it did to one scenario, others need not suffer from."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
 
     def sockets(self) -> int:
         """How many sockets it has open."""
@@ -178,7 +188,8 @@ class Server:
 
     def forget_peak(self) -> None:
         """Let the peak of the memory begin anew."""
-        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        for pid in self.pids:
+            Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 class Servers:
@@ -202,7 +213,8 @@ class Servers:
                 self._etcd.launch()
                 stack.callback(self._etcd.stop)
                 _wait_healthy(self._etcd)
-            makers = {"sqlite": self._ours, "etcd": self._ours, "crd": self._kube_apiserver, "sample": self._sample_apiserver}
+            ours = dict.fromkeys(("sqlite", "etcd", "workers"), self._ours)
+            makers = {**ours, "crd": self._kube_apiserver, "sample": self._sample_apiserver}
             # sample-apiserver asks kube-apiserver for namespaces and identities.
             needed = {*self.keys, *(("crd",) if "sample" in self.keys else ())}
             for key in [key for key in makers if key in needed]:
@@ -221,9 +233,12 @@ class Servers:
         command.append(f"--client-ca-file={self._pki.authority.certificate_file}")
         command += [f"--requestheader-client-ca-file={self._front_proxy.authority.certificate_file}"]
         title, others = "ours, SQLite", {}
-        if key == "etcd":
+        if key != "sqlite":
             title, others = "ours, etcd", {"etcd": self._etcd.pid}
-            command += [f"--etcd-servers={self._etcd.url}", "--etcd-prefix=/clrk"]
+            command += [f"--etcd-servers={self._etcd.url}", f"--etcd-prefix=/clrk-{key}"]
+        if key == "workers":
+            title = "ours, etcd, 2 workers"
+            command.append("--workers=2")
         return Server(key, title, tuple(command), port, self.folder / f"clrk-{key}.log", client, others=others)
 
     def _kube_apiserver(self, key: str) -> Server:

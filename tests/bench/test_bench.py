@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +11,8 @@ import pytest
 
 from tests.bench.bench import Bench
 from tests.bench.figures import Figures, Measured
-from tests.bench.report import BEGIN, END, write_report
-from tests.bench.scenarios import QUICK, Scenario, scenarios
+from tests.bench.report import BEGIN, END, changes, figures_before, write_report
+from tests.bench.scenarios import QUICK, Scenario, Work, scenarios
 from tests.bench.servers import Servers
 
 SIZES = replace(QUICK, seconds=0.1)
@@ -39,12 +41,30 @@ def test_every_scenario_gives_figures_and_no_operation_fails(tmp_path: Path) -> 
         check(row["sqlite"])
 
 
+def test_a_scenario_that_fails_and_a_server_that_dies_cost_their_own_row_only(tmp_path: Path) -> None:
+    def fatal(work: Work) -> Figures:
+        os.kill(work.server.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, work.server.pid, os.WEXITED | os.WNOWAIT)
+        raise RuntimeError("it is dead")
+
+    get = next(one for one in ALL if one.name == "get-1")
+    rows: list[set[str]] = []
+    measured = Measured({"machine": "of a test"})
+    servers = Servers(tmp_path, ("sqlite",))
+    with servers.running() as running:
+        bench = Bench(servers, running, SIZES, tell=lambda line: None)
+        bench.measure([replace(get, name="fatal", run=fatal), get], measured, after_each=lambda: rows.append(set(measured.figures)))
+    assert measured.figures["fatal"]["sqlite"].errors == {"it is dead": 1}
+    check(measured.figures["get-1"]["sqlite"])
+    assert rows == [{"fatal"}, {"fatal", "get-1"}]
+
+
 @pytest.mark.slow
 def test_all_servers_do_the_same_work(tmp_path: Path) -> None:
-    names = ("create-etcd", "get", "list-gzip", "patch-etcd", "watch", "aggregated-16", "start")
-    measured = measure(tmp_path, ("crd", "sample", "sqlite", "etcd"), [one for one in ALL if one.name in names])
+    names = ("create-etcd", "get", "list-gzip", "patch-etcd", "watch", "aggregated-16", "start", "processes-get", "processes-memory")
+    measured = measure(tmp_path, ("crd", "sample", "sqlite", "etcd", "workers"), [one for one in ALL if one.name in names])
     for name, row in measured.figures.items():
-        assert row.keys() >= {"sample", "etcd"}, name
+        assert row.keys() >= ({"etcd", "workers"} if name.startswith("processes-") else {"sample", "etcd"}), name
         for figures in row.values():
             check(figures)
 
@@ -59,16 +79,19 @@ def figures_of(cpu_us: float) -> dict[str, Figures]:
 def test_the_report_keeps_what_people_wrote_and_says_what_has_become_slower(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"# Performance\n\nBefore.\n\n{BEGIN}\nold\n{END}\n\nAfter.\n")
-    assert write_report(tmp_path, Measured({"processor": "one"}, {"get": figures_of(50), "get-1": figures_of(60)}), ALL) == []
+    write_report(tmp_path, Measured({"processor": "one"}, {"get": figures_of(50), "get-1": figures_of(60)}), None, ALL)
     text = page.read_text()
     assert text.startswith("# Performance\n\nBefore.\n")
     assert text.endswith("\nAfter.\n")
     assert "old" not in text
+    assert "| work | kube-apiserver, CRD | ours, SQLite | CPU, CRD ÷ ours |" in text
     assert "| 1,000/s<br>50 µs<br>p99 0.5 ms |" in text
     assert "| 10.0 |" in text
     assert (tmp_path / "performance" / "cost.svg").read_text().startswith("<svg ")
-    changes = write_report(tmp_path, Measured({"processor": "one"}, {"get": figures_of(75)}), ALL)
-    assert changes == ["get, ours, SQLite: 50 µs -> 75 µs (+50%)"]
+    before, now = figures_before(tmp_path), Measured({"processor": "one"}, {"get": figures_of(75)})
+    assert before is not None
+    write_report(tmp_path, now, before, ALL)
+    assert changes(before, now) == ["get, ours, SQLite: 50 µs -> 75 µs (+50%)"]
     kept = Measured.load(tmp_path / "performance" / "figures.json")
     assert kept is not None
     assert kept.figures["get-1"] == figures_of(60)
