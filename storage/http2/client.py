@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol
+from typing import Protocol, cast
 
 from storage.http2 import frames
 from storage.http2.frames import ErrorCode, FrameReader, ProtocolError
@@ -160,8 +160,8 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports do not say that they are asyncio.Transport.
+        self._transport = cast(asyncio.Transport, transport)
         self._heard_seconds = self._loop.time()
         self._watchdog = self._loop.call_later(self._keepalive_seconds, self._watch)
         self._write(frames.PREFACE + frames.settings_frame(_SETTINGS))
