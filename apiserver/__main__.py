@@ -51,6 +51,7 @@ def main() -> None:
     "--workers", type=click.IntRange(1), default=1, show_default=True, help="How many processes serve; more than one need an etcd."
 )
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 or :: for all of them.")
+@click.option("--disable-http2-serving", is_flag=True, help="Speak HTTP/1.1 only.")
 @click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
 @click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
 @click.option(
@@ -114,6 +115,7 @@ def serve(
     secure_port: int,
     workers: int,
     bind_address: str,
+    disable_http2_serving: bool,
     tls_cert_file: Path | None,
     tls_private_key_file: Path | None,
     tls_san: tuple[str, ...],
@@ -152,7 +154,7 @@ def serve(
     try:
         config = Config(
             data_dir=flags.data_dir,
-            listen=ListenConfig(bind_address=bind_address, secure_port=secure_port),
+            listen=ListenConfig(bind_address=bind_address, secure_port=secure_port, http2=not disable_http2_serving),
             tls=TLSConfig(cert_file=tls_cert_file, private_key_file=tls_private_key_file, client_ca_file=client_ca_file, names=tls_san),
             auth=auth(),
             kinds=_importable(kinds),

@@ -41,6 +41,9 @@ class ListenConfig:
     dead_peer_seconds: int = 180
     """After how long a peer that answers nothing is taken for dead, and what its connection holds is freed: it may be gone without a word,
     and a watch of a quiet resource would not notice. 0: as the system does it, after hours."""
+    http2: bool = True
+    """Whether clients that know HTTP/2 are spoken to in it, as in Go's servers: above all kube-apiserver, which otherwise opens a
+    connection for each request beyond 25 at a time."""
     backlog: int = 1024
     """Connections that the system holds until they are accepted."""
 

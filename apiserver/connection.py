@@ -17,6 +17,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 
+from apiserver.http2.connection import Http2Connection
 from apiserver.meta.errors import APIError
 from apiserver.request import NO_PEER, ON_PREPARE, Peer
 from apiserver.tls import presented_certificates
@@ -46,12 +47,8 @@ class Connection(web.RequestHandler):
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember the certificate that the client has shown."""
-        tls = transport.get_extra_info("ssl_object")
-        certificate, intermediates = presented_certificates(tls) if tls is not None else (None, ())
-        address = transport.get_extra_info("peername")
-        identities = self.listener.identities(certificate, intermediates)
-        self.peer = Peer(certificate, f"{address[0]}:{address[1]}" if address else "", intermediates, identities)
+        """Remember whom it is with."""
+        self.peer = transport.get_extra_info("peer") or self.listener.peer(transport)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -136,6 +133,20 @@ class _Request(web.BaseRequest):
             on_prepare(response)
 
 
+class _Negotiated(asyncio.Protocol):
+    """Stands for a connection until the handshake has found out what it speaks."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        tls = transport.get_extra_info("ssl_object")
+        speaks_http2 = tls is not None and tls.selected_alpn_protocol() == "h2"
+        protocol: Any = self._listener.multiplexed(transport) if speaks_http2 else self._listener()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+
 class Listener(web.Server):
     """aiohttp's server, with our connections, and a count of the requests that are being answered."""
 
@@ -143,6 +154,7 @@ class Listener(web.Server):
         super().__init__(self._answer, request_factory=self._make)
         self._entry = entry
         self.max_header_bytes = config.max_header_bytes
+        self._idle_seconds = config.keep_alive_seconds
         self._settings = {
             "keepalive_timeout": config.keep_alive_seconds,
             "max_line_size": config.max_header_bytes,
@@ -162,10 +174,35 @@ class Listener(web.Server):
         self.quiet = asyncio.Event()
         """Set while no request is being answered, which is not kept up to date before `parting`."""
         self._busy = 0
+        self._multiplexed: set[Http2Connection] = set()
 
     def __call__(self) -> Connection:
-        """Make what handles a connection that has been accepted."""
+        """Make what handles a connection of HTTP/1.1."""
         return Connection(self, loop=self._loop, **self._settings)
+
+    def accept(self) -> asyncio.Protocol:
+        """Make what handles a connection that has been accepted, whatever it will speak."""
+        return _Negotiated(self)
+
+    def peer(self, transport: asyncio.BaseTransport) -> Peer:
+        """The other end, with the certificate that it has shown."""
+        tls = transport.get_extra_info("ssl_object")
+        certificate, intermediates = presented_certificates(tls) if tls is not None else (None, ())
+        address = transport.get_extra_info("peername")
+        identities = self.identities(certificate, intermediates)
+        return Peer(certificate, f"{address[0]}:{address[1]}" if address else "", intermediates, identities)
+
+    def multiplexed(self, transport: asyncio.BaseTransport) -> Http2Connection:
+        """Make what handles a connection of HTTP/2."""
+        connection = Http2Connection(
+            self,
+            self.peer(transport),
+            max_header_bytes=self.max_header_bytes,
+            idle_seconds=self._idle_seconds,
+            on_lost=self._multiplexed.discard,
+        )
+        self._multiplexed.add(connection)
+        return connection
 
     def _make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
         if message.method == "UNKNOWN":
@@ -194,6 +231,8 @@ class Listener(web.Server):
     def part(self) -> None:
         """End each connection with the next answer on it."""
         self.parting = True
+        for multiplexed in list(self._multiplexed):
+            multiplexed.leave()
         if not self._busy:
             self.quiet.set()
 
@@ -202,3 +241,12 @@ class Listener(web.Server):
         for connection in self.connections:
             if isinstance(connection, Connection) and not connection.busy:
                 connection.close()
+        for multiplexed in list(self._multiplexed):
+            if not multiplexed.busy:
+                multiplexed.close()
+
+    async def shutdown(self, timeout: float | None = None) -> None:
+        """Cut off what is still answered, after so many seconds, and close everything."""
+        await super().shutdown(timeout)
+        for multiplexed in list(self._multiplexed):
+            multiplexed.close()

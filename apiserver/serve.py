@@ -180,7 +180,7 @@ def _tls_context(config: Config, own: Certificates, access: Access) -> ListenerC
     certificate_file = given.cert_file or own.serving.certificate_file
     key_file = given.private_key_file or own.serving.key_file
     try:
-        context = make_context(certificate_file, key_file, client_authorities=access.trust.certificates)
+        context = make_context(certificate_file, key_file, client_authorities=access.trust.certificates, http2=config.listen.http2)
     except CertificateError as error:
         raise StartupError(str(error)) from error
 

@@ -56,7 +56,7 @@ class Server:
     async def _connect(self, accepted: socket.socket) -> None:
         assert self._listener is not None
         await asyncio.get_running_loop().connect_accepted_socket(
-            self._listener,
+            self._listener.accept,
             accepted,
             ssl=self._tls,
             ssl_handshake_timeout=self._config.handshake_seconds,

@@ -77,15 +77,17 @@ def make_context(
     *,
     client_authority_files: Sequence[Path] = (),
     client_authorities: Iterable[x509.Certificate] = (),
+    http2: bool = False,
 ) -> ListenerContext:
-    """Return the context of a listener: TLS 1.2 and later, HTTP/1.1, clients asked for certificates of these authorities.
+    """Return the context of a listener: TLS 1.2 and later, HTTP/1.1 and, when it is wanted, HTTP/2; clients are asked for certificates of
+    these authorities.
 
     Raises:
         CertificateError: a file cannot be read, holds no certificate or key, or certificate and key do not belong together.
     """
     context = ListenerContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     context.present(certificate_file, key_file)
     context.ask_for_client_certificates(
         [*client_authorities, *(authority for file in client_authority_files for authority in load_authorities(file))]

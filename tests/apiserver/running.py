@@ -55,11 +55,13 @@ async def listening(
     pki: Certificates, entry: Entry, *, app: App | None = None, config: ListenConfig | None = None, trust: Trust | None = None
 ) -> AsyncIterator[Listening]:
     """Serve `entry` until the end of the block; clients are asked for certificates of those whom `trust` names, or of our authority."""
-    tls = make_context(pki.serving.certificate_file, pki.serving.key_file, client_authority_files=[pki.authority.certificate_file])
+    config = config or ListenConfig(secure_port=0)
+    authorities = [pki.authority.certificate_file]
+    tls = make_context(pki.serving.certificate_file, pki.serving.key_file, client_authority_files=authorities, http2=config.http2)
     if trust is not None:
         tls.ask_for_client_certificates(trust.certificates)
         trust.on_change(lambda: tls.ask_for_client_certificates(trust.certificates))
-    server = Server(config or ListenConfig(secure_port=0), tls)
+    server = Server(config, tls)
     port = server.bind()
     await server.start(entry)
     try:

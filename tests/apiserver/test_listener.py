@@ -86,12 +86,14 @@ async def test_t096_tls_below_1_2_is_refused(listener: Listening, version: ssl.T
     assert response[:13] == (b"HTTP/1.1 200 " if works else b"")
 
 
-async def test_only_http_1_1_is_offered(listener: Listening) -> None:
-    context = listener.tls(listener.pki.admin)
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    _, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context)
-    assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == "http/1.1"
-    writer.transport.abort()
+@pytest.mark.parametrize(("http2", "spoken"), [(True, "h2"), (False, "http/1.1")], ids=["on", "off"])
+async def test_http_2_is_spoken_with_who_knows_it_unless_switched_off(pki: Certificates, http2: bool, spoken: str) -> None:
+    async with shell(pki, listen=ListenConfig(secure_port=0, http2=http2)) as listener:
+        context = listener.tls(listener.pki.admin)
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        _, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context)
+        assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == spoken
+        writer.transport.abort()
 
 
 async def test_t096_the_certificate_request_names_the_accepted_authorities(pki: Certificates, tmp_path: Path) -> None:

@@ -1,0 +1,494 @@
+"""A connection of HTTP/2: its frames, its windows, and what its client may cost.
+
+Bounds: 100 streams at a time, heads and bodies as over HTTP/1.1, unread bodies of 256 KiB a stream, as in kube-apiserver. When the client
+does not take what is written, nothing more is read from it, so that what it must be answered does not grow. Who resets streams before they
+are answered, or makes us reset them, is sent away after some hundred.
+Source: https://nvd.nist.gov/vuln/detail/CVE-2023-44487, CVE-2024-27316, CVE-2025-8671
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from hpack import Decoder, HPACKError, OversizedHeaderListError
+
+from apiserver.http2 import frames
+from apiserver.http2.frames import Code, Http2Error
+from apiserver.http2.heads import BadHead, RequestHead
+from apiserver.http2.lane import Lane
+
+if TYPE_CHECKING:
+    from apiserver.request import Peer
+
+_log = logging.getLogger(__name__)
+
+_MOST_STREAMS: Final = 100
+_STREAM_WINDOW: Final = 256 * 1024
+_CONNECTION_WINDOW: Final = _STREAM_WINDOW * _MOST_STREAMS
+_RESETS: Final = 200
+_FLUSH_BYTES: Final = 64 * 1024
+_SMALLEST_BLOCK: Final = 64
+
+
+class Http2Connection(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        make_handler: Callable[[], asyncio.Protocol],
+        peer: Peer,
+        *,
+        max_header_bytes: int,
+        idle_seconds: float,
+        on_lost: Callable[[Http2Connection], None],
+    ) -> None:
+        self.peer = peer
+        self._make_handler = make_handler
+        self._max_header_bytes = max_header_bytes
+        self._idle_seconds = idle_seconds
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self.transport: asyncio.Transport
+        self._decoder = Decoder(max_header_list_size=max_header_bytes)
+        self._received = bytearray()
+        self._preface_due = self._settings_due = True
+        self._lanes: dict[int, Lane] = {}
+        self._idle: list[Lane] = []
+        self._last_stream = 0
+        self._block = bytearray()
+        self._block_of: tuple[int, int] | None = None
+        self._window = frames.WINDOW_BYTES
+        self._stream_window = frames.WINDOW_BYTES
+        self._unacknowledged = 0
+        self._out: list[bytes] = []
+        self._out_bytes = 0
+        self._flushing = False
+        self._writable = True
+        self._more_room = False
+        self._resets = 0
+        self._answered = 0
+        self._leaving = False
+        self._used = True
+        self._watchdog: asyncio.TimerHandle | None = None
+
+    # The connection below
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say how we want to be spoken to."""
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
+        self.transport = transport  # type: ignore[assignment] # uvloop's is none by class
+        said = {
+            frames.MAX_CONCURRENT_STREAMS: _MOST_STREAMS,
+            frames.INITIAL_WINDOW_SIZE: _STREAM_WINDOW,
+            frames.MAX_HEADER_LIST_SIZE: self._max_header_bytes,
+        }
+        self.send(frames.settings(said) + frames.window_update(0, _CONNECTION_WINDOW - frames.WINDOW_BYTES))
+        self._watchdog = self._loop.call_later(self._idle_seconds, self._look)
+
+    def _look(self) -> None:
+        """Close a connection on which nothing has happened since the last look."""
+        if not self._lanes and not self._used:
+            self.leave()
+            return
+        self._used = False
+        self._watchdog = self._loop.call_later(self._idle_seconds, self._look)
+
+    def data_received(self, data: bytes) -> None:
+        """Take up the frames that are whole."""
+        self._received += data
+        try:
+            self._read_frames()
+            if self._more_room:
+                # Not for each of the client's words: what they allow together goes out in larger pieces.
+                self._more_room = False
+                self._pump()
+        except Http2Error as error:
+            self._break(error.code, str(error))
+
+    def eof_received(self) -> None:
+        """The client sends nothing any more; that ends the connection."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell all who still answer."""
+        self._leaving = True
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        lanes, self._lanes, self._idle = [*self._lanes.values(), *self._idle], {}, []
+        for lane in lanes:
+            lane.lost()
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """Let everything wait; read nothing that would have to be answered."""
+        self._writable = False
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._writable = True
+        self.transport.resume_reading()
+        self._pump()
+
+    def send(self, data: bytes) -> None:
+        """Write, together with all else that is written in this turn of the loop."""
+        self._out.append(data)
+        self._out_bytes += len(data)
+        if self._out_bytes >= _FLUSH_BYTES:
+            self._flush()
+        elif not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._out and not self.transport.is_closing():
+            self.transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
+        self._out = []
+        self._out_bytes = 0
+
+    # The end
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return bool(self._lanes)
+
+    def leave(self) -> None:
+        """Take no more streams; close when those that there are have ended."""
+        if not self._leaving:
+            self._leaving = True
+            self.send(frames.go_away(self._last_stream, Code.NO_ERROR))
+        if not self._lanes:
+            self.close()
+
+    def close(self) -> None:
+        """Close now."""
+        self._flush()
+        self.transport.close()
+
+    def _break(self, code: Code, reason: str) -> None:
+        _log.debug("a connection of %s is ended: %s", self.peer.address, reason)
+        self._leaving = True
+        self.send(frames.go_away(self._last_stream, code))
+        self.close()
+
+    # What comes
+
+    def _read_frames(self) -> None:
+        received = self._received
+        at = 0
+        if self._preface_due:
+            begun = bytes(received[: len(frames.PREFACE)])
+            if not frames.PREFACE.startswith(begun):
+                raise Http2Error(Code.PROTOCOL_ERROR, "no preface")
+            if len(begun) < len(frames.PREFACE):
+                return
+            self._preface_due = False
+            at = len(begun)
+        size = len(received)
+        while size - at >= 9 and not self.transport.is_closing():
+            length, type_, flags, stream = frames.read_head(received, at)
+            if length > frames.FRAME_BYTES:
+                raise Http2Error(Code.FRAME_SIZE_ERROR, "a frame is too large")
+            if self._settings_due and (type_ != frames.SETTINGS or flags & frames.ACK):
+                raise Http2Error(Code.PROTOCOL_ERROR, "no settings behind the preface")
+            self._settings_due = False
+            if size - at < 9 + length:
+                break
+            payload = bytes(received[at + 9 : at + 9 + length])
+            at += 9 + length
+            if self._block_of is not None and (type_ != frames.CONTINUATION or stream != self._block_of[0]):
+                raise Http2Error(Code.PROTOCOL_ERROR, "a head is interrupted")
+            take = _TAKE[type_] if type_ < len(_TAKE) else None
+            if take is not None:
+                take(self, flags, stream, payload)
+        del received[:at]
+
+    def _take_data(self, flags: int, stream: int, payload: bytes) -> None:
+        size = len(payload)
+        content = _unpadded(payload) if flags & frames.PADDED else payload
+        self._unacknowledged += size
+        if self._unacknowledged >= _CONNECTION_WINDOW // 2:
+            self.send(frames.window_update(0, self._unacknowledged))
+            self._unacknowledged = 0
+        lane = self._lanes.get(stream)
+        if lane is None:
+            self._check_closed(stream)
+            self.send(frames.reset(stream, Code.STREAM_CLOSED))
+            return
+        if lane.request_ended:
+            self._reset(lane, Code.STREAM_CLOSED)
+            return
+        lane.received_bytes += size
+        if lane.received_bytes > _STREAM_WINDOW:
+            raise Http2Error(Code.FLOW_CONTROL_ERROR, "more than a stream's window")
+        ended = bool(flags & frames.END_STREAM)
+        if lane.expected_bytes is not None:
+            lane.expected_bytes -= len(content)
+            if lane.expected_bytes < 0 or (ended and lane.expected_bytes):
+                self._reset(lane, Code.PROTOCOL_ERROR)
+                return
+        lane.feed(content, ended=ended)
+        if lane.is_reading():
+            self.credit(lane)
+
+    def credit(self, lane: Lane) -> None:
+        """Let the client send what has been read in its place."""
+        if lane.stream and not lane.request_ended and lane.received_bytes >= _STREAM_WINDOW // 2:
+            self.send(frames.window_update(lane.stream, lane.received_bytes))
+            lane.received_bytes = 0
+
+    def _take_headers(self, flags: int, stream: int, payload: bytes) -> None:
+        if not stream & 1:
+            raise Http2Error(Code.PROTOCOL_ERROR, "clients' streams have odd numbers")
+        if flags & frames.PADDED:
+            payload = _unpadded(payload)
+        if flags & frames.HAS_PRIORITY:
+            if len(payload) < 5:
+                raise Http2Error(Code.FRAME_SIZE_ERROR, "too short")
+            if frames.word(payload) == stream:
+                raise Http2Error(Code.PROTOCOL_ERROR, "a stream depends on itself")
+            payload = payload[5:]
+        self._block_of = stream, flags
+        self._add_block(flags, payload)
+
+    def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
+        if self._block_of is None:
+            raise Http2Error(Code.PROTOCOL_ERROR, "nothing is continued")
+        if len(payload) < _SMALLEST_BLOCK and not flags & frames.END_HEADERS:
+            # A flood of next to nothing; whole heads come in few frames.
+            self._count_reset()
+        self._add_block(flags, payload)
+
+    def _add_block(self, flags: int, payload: bytes) -> None:
+        self._block += payload
+        if len(self._block) > self._max_header_bytes:
+            raise Http2Error(Code.ENHANCE_YOUR_CALM, "the head of a request is too large")
+        if not flags & frames.END_HEADERS:
+            return
+        assert self._block_of is not None
+        (stream, flags), block = self._block_of, bytes(self._block)
+        self._block_of = None
+        self._block.clear()
+        try:
+            fields = self._decoder.decode(block, raw=True)
+        except OversizedHeaderListError as error:
+            raise Http2Error(Code.ENHANCE_YOUR_CALM, "the head of a request is too large") from error
+        except HPACKError as error:
+            raise Http2Error(Code.COMPRESSION_ERROR, str(error)) from error
+        self._take_head(stream, fields, ended=bool(flags & frames.END_STREAM))
+
+    def _take_head(self, stream: int, fields: Iterable[tuple[bytes, bytes]], *, ended: bool) -> None:
+        lane = self._lanes.get(stream)
+        if lane is not None:
+            # Trailers, which nobody here reads.
+            if lane.request_ended or not ended or lane.expected_bytes or any(name[:1] == b":" for name, _ in fields):
+                self._reset(lane, Code.STREAM_CLOSED if lane.request_ended else Code.PROTOCOL_ERROR)
+            else:
+                lane.feed(b"", ended=True)
+            return
+        if stream <= self._last_stream:
+            raise Http2Error(Code.STREAM_CLOSED, "the stream has been closed")
+        self._last_stream = stream
+        self._used = True
+        if self._leaving or len(self._lanes) >= _MOST_STREAMS:
+            self._count_reset()
+            self.send(frames.reset(stream, Code.REFUSED_STREAM))
+            return
+        try:
+            head = RequestHead(fields)
+            if ended and head.length_bytes:
+                raise BadHead
+        except BadHead:
+            self._count_reset()
+            self.send(frames.reset(stream, Code.PROTOCOL_ERROR))
+            return
+        lane = self._lanes[stream] = self._idle.pop() if self._idle else self._new_lane()
+        lane.received_bytes = 0
+        lane.carry(stream, head, self._stream_window, ended=ended)
+
+    def _new_lane(self) -> Lane:
+        handler = self._make_handler()
+        lane = Lane(self, handler)
+        handler.connection_made(lane)
+        return lane
+
+    def _take_priority(self, _flags: int, stream: int, payload: bytes) -> None:
+        if not stream:
+            raise Http2Error(Code.PROTOCOL_ERROR, "no stream")
+        if len(payload) != 5:
+            self._refuse(stream, Code.FRAME_SIZE_ERROR)
+        elif frames.word(payload) == stream:
+            self._refuse(stream, Code.PROTOCOL_ERROR)
+
+    def _take_reset(self, _flags: int, stream: int, payload: bytes) -> None:
+        if len(payload) != 4:
+            raise Http2Error(Code.FRAME_SIZE_ERROR, "a reset has four bytes")
+        lane = self._lanes.pop(stream, None)
+        if lane is None:
+            self._check_closed(stream)
+            return
+        if not lane.response_begun:
+            self._count_reset()
+        lane.lost()
+        self._after_stream()
+
+    def _take_settings(self, flags: int, stream: int, payload: bytes) -> None:
+        if stream:
+            raise Http2Error(Code.PROTOCOL_ERROR, "settings of a stream")
+        if len(payload) % 6 or (flags & frames.ACK and payload):
+            raise Http2Error(Code.FRAME_SIZE_ERROR, "settings have six bytes each")
+        if flags & frames.ACK:
+            return
+        for number, value in frames.read_settings(payload):
+            if number == frames.INITIAL_WINDOW_SIZE:
+                if value > frames.MOST_WINDOW_BYTES:
+                    raise Http2Error(Code.FLOW_CONTROL_ERROR, "a window is too large")
+                more, self._stream_window = value - self._stream_window, value
+                for lane in self._lanes.values():
+                    lane.window += more
+                    if lane.window > frames.MOST_WINDOW_BYTES:
+                        raise Http2Error(Code.FLOW_CONTROL_ERROR, "a window is too large")
+            elif number == frames.MAX_FRAME_SIZE and not frames.FRAME_BYTES <= value < 1 << 24:
+                raise Http2Error(Code.PROTOCOL_ERROR, "no size of frames")
+            elif number == frames.ENABLE_PUSH and value > 1:
+                raise Http2Error(Code.PROTOCOL_ERROR, "neither yes nor no")
+        self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        self._more_room = True
+
+    def _take_push(self, _flags: int, _stream: int, _payload: bytes) -> None:
+        raise Http2Error(Code.PROTOCOL_ERROR, "clients push nothing")
+
+    def _take_ping(self, flags: int, stream: int, payload: bytes) -> None:
+        if stream:
+            raise Http2Error(Code.PROTOCOL_ERROR, "a ping of a stream")
+        if len(payload) != 8:
+            raise Http2Error(Code.FRAME_SIZE_ERROR, "a ping has eight bytes")
+        if not flags & frames.ACK:
+            self._used = True
+            self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
+
+    def _take_go_away(self, _flags: int, stream: int, _payload: bytes) -> None:
+        if stream:
+            raise Http2Error(Code.PROTOCOL_ERROR, "the end of a stream")
+
+    def _take_window_update(self, _flags: int, stream: int, payload: bytes) -> None:
+        if len(payload) != 4:
+            raise Http2Error(Code.FRAME_SIZE_ERROR, "a window update has four bytes")
+        more = frames.word(payload)
+        if not stream:
+            self._window += more
+            if not more or self._window > frames.MOST_WINDOW_BYTES:
+                raise Http2Error(Code.FLOW_CONTROL_ERROR if more else Code.PROTOCOL_ERROR, "no window")
+            self._more_room = True
+            return
+        lane = self._lanes.get(stream)
+        if lane is None:
+            self._check_closed(stream)
+            return
+        lane.window += more
+        if not more or lane.window > frames.MOST_WINDOW_BYTES:
+            self._reset(lane, Code.FLOW_CONTROL_ERROR if more else Code.PROTOCOL_ERROR)
+        else:
+            self._more_room = True
+
+    def _check_closed(self, stream: int) -> None:
+        """A frame for a stream that has ended may have been on its way; one for a stream that has not begun is an error."""
+        if not stream or stream > self._last_stream or not stream & 1:
+            raise Http2Error(Code.PROTOCOL_ERROR, "the stream has not begun")
+
+    # Streams end
+
+    def _refuse(self, stream: int, code: Code) -> None:
+        lane = self._lanes.get(stream)
+        if lane is not None:
+            self._reset(lane, code)
+        else:
+            self._count_reset()
+            self.send(frames.reset(stream, code))
+
+    def _reset(self, lane: Lane, code: Code) -> None:
+        """End a stream for what its client has done."""
+        self._count_reset()
+        self.send(frames.reset(lane.stream, code))
+        self._lanes.pop(lane.stream, None)
+        lane.lost()
+        self._after_stream()
+
+    def _count_reset(self) -> None:
+        self._resets += 1
+        if self._resets > _RESETS + self._answered:
+            raise Http2Error(Code.ENHANCE_YOUR_CALM, "too many streams are given up")
+
+    def ended(self, lane: Lane, stream: int, *, reusable: bool) -> None:
+        """A stream has been answered."""
+        self._answered += 1
+        self._lanes.pop(stream, None)
+        if reusable:
+            self._idle.append(lane)
+        self._after_stream()
+
+    def give_up(self, lane: Lane, code: Code) -> None:
+        """End a stream whose response cannot be completed."""
+        self.send(frames.reset(lane.stream, code))
+        self._lanes.pop(lane.stream, None)
+        lane.stream = 0
+        self._after_stream()
+
+    def closed(self, lane: Lane) -> None:
+        """A lane carries no more streams."""
+        if lane in self._idle:
+            self._idle.remove(lane)
+
+    def _after_stream(self) -> None:
+        if self._leaving and not self._lanes:
+            self._loop.call_soon(self.close)
+
+    # Windows
+
+    def takes(self, lane: Lane, size: int) -> bool:
+        """Whether all of this can be sent now; then it counts as sent."""
+        if size > lane.window or size > self._window or not self._writable:
+            return False
+        lane.window -= size
+        self._window -= size
+        return True
+
+    def room(self, lane: Lane, wanted: int) -> int:
+        """How much of what is wanted can be sent now in one frame; it counts as sent."""
+        size = min(wanted, lane.window, self._window, frames.FRAME_BYTES)
+        if size <= 0 or not self._writable:
+            return 0
+        lane.window -= size
+        self._window -= size
+        return size
+
+    def _pump(self) -> None:
+        for lane in [lane for lane in self._lanes.values() if lane.waits]:
+            if self._window <= 0 or not self._writable:
+                return
+            lane.pump()
+
+
+def _unpadded(payload: bytes) -> bytes:
+    if not payload or payload[0] >= len(payload):
+        raise Http2Error(Code.PROTOCOL_ERROR, "more padding than payload")
+    return payload[1 : len(payload) - payload[0]]
+
+
+_Connection = Http2Connection
+_TAKE: Final[tuple[Callable[[Http2Connection, int, int, bytes], None], ...]] = (
+    _Connection._take_data,
+    _Connection._take_headers,
+    _Connection._take_priority,
+    _Connection._take_reset,
+    _Connection._take_settings,
+    _Connection._take_push,
+    _Connection._take_ping,
+    _Connection._take_go_away,
+    _Connection._take_window_update,
+    _Connection._take_continuation,
+)
