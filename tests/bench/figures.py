@@ -6,7 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+TITLES: Final = {
+    "crd": "kube-apiserver, CRD",
+    "sample": "sample-apiserver",
+    "sqlite": "ours, SQLite",
+    "etcd": "ours, etcd",
+    "workers": "ours, etcd, 2 workers",
+}
+"""The servers that are compared, by their keys."""
 
 
 @dataclass(frozen=True, slots=True)

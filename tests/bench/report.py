@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.bench.chart import Series, bars, lines, slope
-from tests.bench.figures import Figures, Measured
+from tests.bench.chart import Series, bars, lines
+from tests.bench.figures import TITLES, Figures, Measured
+from tests.bench.growth import growing, growth, on_paper
 from tests.bench.scenarios import MAIN, SECTIONS, Scenario
 
-TITLES: Final = {
-    "crd": "kube-apiserver, CRD",
-    "sample": "sample-apiserver",
-    "sqlite": "ours, SQLite",
-    "etcd": "ours, etcd",
-    "workers": "ours, etcd, 2 workers",
-}
 BEGIN: Final = "<!-- begin of what `make bench` writes -->"
 END: Final = "<!-- end of what `make bench` writes -->"
 _NOTHING: Final = Figures()
@@ -67,7 +60,7 @@ def _generated(measured: Measured, scenarios: Sequence[Scenario], charts: Mappin
             parts += [f"### {section}\n", *_table(rows, measured, aims=section == MAIN), ""]
     for name, (text, _) in charts.items():
         parts.append(f"![{text}](performance/{name}.svg)\n")
-    parts += ["### Growth\n", *_growth(measured), ""]
+    parts += ["### Growth\n", *growth(measured), "", "### A million objects, a hundred thousand watchers\n", *on_paper(measured), ""]
     return "\n".join(parts)
 
 
@@ -184,47 +177,8 @@ def _charts(measured: Measured) -> dict[str, tuple[str, str]]:
     if labels:
         text = "CPU time of the server per operation (logarithmic; less is better)"
         charts["cost"] = (text, bars(text, labels, series, unit="µs"))
-    for name, (text, across, points) in _growing(measured).items():
+    for name, (text, across, points) in growing(measured).items():
         lines_ = [Series(TITLES[key], one) for key, one in points.items() if len(one) > 1]
         if lines_:
             charts[name] = (text, lines(text, lines_, across=across, up="µs"))
     return charts
-
-
-def _growing(measured: Measured) -> dict[str, tuple[str, str, dict[str, dict[float, float]]]]:
-    """What is shown over a number: by name, the title, the horizontal axis, and the points of each server."""
-    lists = {1_000: "list-2400", 10_000: "list", 100_000: "big-list"}
-    watchers = {count: f"watch-{count}" for count in (10, 100, 1_000, 10_000)}
-    clients = {count: f"get-{count}" if count != 64 else "get" for count in (1, 16, 64, 256)}
-    sizes = {size: f"get-{size}" for size in (1_024, 2_400, 10_240, 102_400)}
-    return {
-        "objects": ("CPU time of a LIST over the number of objects", "objects", _points(measured, lists)),
-        "watchers": ("CPU time of a delivery over the number of watchers", "watchers", _points(measured, watchers)),
-        "clients": ("CPU time of a GET over the number of clients", "clients", _points(measured, clients)),
-        "sizes": ("CPU time of a GET over the size of the object", "bytes", _points(measured, sizes)),
-    }
-
-
-def _points(measured: Measured, names: Mapping[int, str]) -> dict[str, dict[float, float]]:
-    return {
-        key: {x: cpu for x, name in names.items() if (cpu := measured.figures.get(name, {}).get(key, _NOTHING).cpu_us)} for key in TITLES
-    }
-
-
-def _growth(measured: Measured) -> list[str]:
-    said: list[str] = []
-    for text, across, points in _growing(measured).values():
-        slopes = {TITLES[key]: exponent for key, one in points.items() if (exponent := slope(one)) is not None}
-        if slopes:
-            each = ", ".join(f"{title} {across}^{exponent:.2f}" for title, exponent in slopes.items())
-            said.append(f"- {text}: {each}.")
-    waits = [
-        one.longest_wait_ms
-        for row in measured.figures.values()
-        for key, one in row.items()
-        if key in ("sqlite", "etcd") and one.longest_wait_ms
-    ]
-    if waits:
-        worst, median = max(waits), statistics.median(waits)
-        said.append(f"- Longest wait of a probe of ours: {worst:.0f} ms in the worst scenario, {median:.0f} ms in the median one.")
-    return said

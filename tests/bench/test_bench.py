@@ -11,6 +11,7 @@ import pytest
 
 from tests.bench.bench import Bench
 from tests.bench.figures import Figures, Measured
+from tests.bench.growth import on_paper
 from tests.bench.report import BEGIN, END, changes, figures_before, write_report
 from tests.bench.scenarios import QUICK, Scenario, Work, scenarios
 from tests.bench.servers import Servers
@@ -95,3 +96,20 @@ def test_the_report_keeps_what_people_wrote_and_says_what_has_become_slower(tmp_
     kept = Measured.load(tmp_path / "performance" / "figures.json")
     assert kept is not None
     assert kept.figures["get-1"] == figures_of(60)
+
+
+def test_what_nobody_measures_follows_from_the_measured_slopes() -> None:
+    rows = {
+        "memory": Figures(resident_mb=200),
+        "big-memory": Figures(resident_mb=900),
+        "start": Figures(cpu_us=1e6),
+        "big-start": Figures(cpu_us=5e6),
+        "big-list": Figures(cpu_us=200_000),
+        "idle": Figures(kilobytes_each=50),
+        "watch-10000": Figures(cpu_us=6),
+    }
+    (said,) = on_paper(Measured({}, {name: {"etcd": one} for name, one in rows.items()}))
+    assert said == (
+        "- ours, etcd: each further object takes 7.0 kB with its share of kept lists, a million 7.0 GB; and 40 µs of a start, a million 40 s; "
+        "a LIST of a million takes 2.0 s of CPU; a hundred thousand idle watchers hold 5.0 GB; an event for each of them takes 0.6 s of CPU."
+    )
