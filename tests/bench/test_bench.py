@@ -110,6 +110,7 @@ def test_what_nobody_measures_follows_from_the_measured_slopes() -> None:
     }
     (said,) = on_paper(Measured({}, {name: {"etcd": one} for name, one in rows.items()}))
     assert said == (
-        "- ours, etcd: each further object takes 7.0 kB with its share of kept lists, a million 7.0 GB; and 40 µs of a start, a million 40 s; "
-        "a LIST of a million takes 2.0 s of CPU; a hundred thousand idle watchers hold 5.0 GB; an event for each of them takes 0.6 s of CPU."
+        "- ours, etcd: each further object takes 7.0 kB with its share of kept lists, a million 7.0 GB; "
+        "and 40 µs of a start, a million 40 s; a LIST of a million takes 2.0 s of CPU; "
+        "a hundred thousand idle watchers hold 5.0 GB; an event for each of them takes 0.6 s of CPU."
     )
