@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+T = TypeVar("T")
 _PIECE_BYTES = 64 * 1024
 
 
@@ -22,6 +24,7 @@ class Cuttable:
         self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
+        self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="cuttable")
 
     def __enter__(self) -> Cuttable:
@@ -30,7 +33,7 @@ class Cuttable:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._call(self._end)
+        self._call(self._ended.set)
         self._thread.join()
 
     def cut(self) -> int:
@@ -47,9 +50,11 @@ class Cuttable:
         finally:
             self._away = False
 
-    def _call(self, function: object) -> int:
-        async def called() -> int:
-            return function()  # type: ignore[operator, no-any-return]
+    def _call(self, function: Callable[[], T]) -> T:
+        """Call it in the thread of the line."""
+
+        async def called() -> T:
+            return function()
 
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result()
 
@@ -58,7 +63,6 @@ class Cuttable:
             runner.run(self._work())
 
     async def _work(self) -> None:
-        self._ended = asyncio.Event()
         async with await asyncio.start_server(self._relay, sock=self._socket):
             self._ready.set()
             await self._ended.wait()
@@ -69,23 +73,18 @@ class Cuttable:
             writer.transport.abort()
         return len(self._writers)
 
-    def _end(self) -> int:
-        self._ended.set()
-        return 0
-
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._away:
-            writer.transport.abort()
-            return
-        try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
-        except OSError:
-            writer.transport.abort()
-            return
-        ends = {writer, back}
+        ends = {writer}
         self._writers |= ends
         try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._target_port)
+            ends.add(back)
+            self._writers |= ends
+            if self._away:
+                self._cut()
             await asyncio.gather(_pump(reader, back), _pump(there, writer))
+        except OSError:
+            writer.transport.abort()
         finally:
             self._writers -= ends
 
