@@ -103,7 +103,6 @@ def compile(schema: Schema) -> Validate:
     return validate
 
 
-
 def _unchanged(schema: Schema, value: JSON, old: JSON) -> bool:
     """Compare as ratcheting does: elements of a list map are matched by their key, in any order; without a key they count as new."""
     if value.__class__ is dict and old.__class__ is dict:
@@ -140,7 +139,7 @@ def _check_of(schema: Schema) -> _Check:
         of_class = [rule for for_class, rule in rules if for_class is class_]
         if enum is not None:
             of_class.append(enum)
-        by_class[class_] = of_class[0] if len(of_class) == 1 else _all_of(of_class) if of_class else None
+        by_class[class_] = _all_of(of_class) if of_class else None
     type_problems = _type_rule(schema)
     good = frozenset(_good_classes(schema))
 
@@ -174,9 +173,16 @@ def _single(class_: type, rule: _Check, otherwise: _Check) -> _Check:
 
 
 def _all_of(rules: list[_Check]) -> _Check:
+    if len(rules) == 1:
+        return rules[0]
+
     def check(value: JSON, old: JSON) -> list[_Problem] | None:
-        problems = [problem for rule in rules for problem in rule(value, old) or ()]
-        return problems or None
+        problems = None
+        for rule in rules:
+            found = rule(value, old)
+            if found is not None:
+                problems = found if problems is None else [*problems, *found]
+        return problems
 
     return check
 

@@ -74,10 +74,12 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def _difference_below(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    if not other or SELF in other:
-        return difference(below_self(one), below_self(other)) or None
     if not one:
-        return one
+        return one if other and SELF not in other else None
+    if not other:
+        return below_self(one) or None
+    if SELF in other:
+        return difference(below_self(one), below_self(other)) or None
     rest = difference(one, other)
     return LEAF if len(rest) == 1 and SELF in rest else rest or None
 

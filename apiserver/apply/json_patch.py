@@ -136,4 +136,3 @@ def _index(key: str, size: int, path: str) -> int:
 
 def _unescape(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~") if "~" in step else step
-

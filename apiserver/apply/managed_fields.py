@@ -125,6 +125,8 @@ def _entry(owner: Owner, owned: Owned) -> Entry:
 
 def capped(owners: Owners) -> Owners:
     """Put the oldest updates together, by version, when there are more than MAX_UPDATE_OWNERS."""
+    if len(owners) <= MAX_UPDATE_OWNERS:
+        return owners
     updaters = [(owned.time, owner.sort_text, owner) for owner, owned in owners.items() if owner.operation == "Update"]
     excess = len(updaters) - MAX_UPDATE_OWNERS
     if excess <= 0:

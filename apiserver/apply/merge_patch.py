@@ -36,4 +36,3 @@ def _without_nulls(wanted: Any) -> Any:
     if wanted.__class__ is list:
         return [_without_nulls(member) for member in wanted]
     return wanted
-

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiserver.apply import field_set, last_applied, managed_fields
+from apiserver.apply import field_set, last_applied, managed_fields, reconcile
 from apiserver.apply.applied_fields import applied_fields
 from apiserver.apply.checked import checked
 from apiserver.apply.compare import Comparison, compare
@@ -20,7 +20,6 @@ from apiserver.apply.field_set import LEAF, FieldSet
 from apiserver.apply.managed_fields import Entry, ManagedFieldsError, Owned, Owner, Owners, applier, updater
 from apiserver.apply.merge import merge
 from apiserver.apply.prune import pruned
-from apiserver.apply.reconcile import reconciled
 from apiserver.apply.typed import TypedError, same
 from apiserver.meta import errors
 from openapi.structural import JSON, Schema
@@ -52,6 +51,7 @@ class Ownership:
     def __init__(self, schema: Schema, api_version: str, kind: str, *, subresource: str = "", reset: frozenset[str] = frozenset()) -> None:
         """`reset` names the top-level members that a write through this address leaves as they are: nobody gets to own them by it."""
         self._schema = schema
+        self._reconcile = reconcile.compile(schema)
         self._api_version = api_version
         self._kind = kind
         self._subresource = subresource
@@ -212,7 +212,7 @@ class Ownership:
     def _reconciled(self, owners: Owners) -> Owners:
         result: Owners = {}
         for owner, owned in owners.items():
-            fields = reconciled(owned.fields, self._schema)
+            fields = self._reconcile(owned.fields)
             result[owner] = owned if fields is owned.fields else owned._replace(fields=fields, entry=None)
         return result
 

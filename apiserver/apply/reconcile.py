@@ -5,29 +5,57 @@ Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/typ
 
 from __future__ import annotations
 
-from apiserver.apply.field_set import LEAF, SELF, FieldSet
-from apiserver.apply.typed import is_granular_list, is_granular_map, item_schema, member_schema
+from collections.abc import Callable
+
+from apiserver.apply.field_set import LEAF, FieldSet
+from apiserver.apply.typed import is_granular_list, is_granular_map
 from openapi.structural import Schema
 
-_CONTAINERS = ("object", "array")
+Reconcile = Callable[[FieldSet], FieldSet]
+"""Returns the set as the schema demands it now; the set itself when nothing is to be changed."""
 
 
-def reconciled(fields: FieldSet, schema: Schema) -> FieldSet:
-    """The set as the schema demands it now; the set itself when nothing is to be changed."""
-    if not schema.type:
-        return fields
-    changed: FieldSet | None = None
-    is_list = schema.type == "array"
-    for element, inner in fields.items():
-        if not inner or element == SELF:
-            continue
-        child = item_schema(schema) if is_list else member_schema(schema, element[2:])
-        if child is None:
-            continue
-        is_atomic = not (is_granular_map(child) if child.type == "object" else is_granular_list(child)) and child.type in _CONTAINERS
-        new = LEAF if is_atomic else reconciled(inner, child)
-        if new is not inner:
-            if changed is None:
-                changed = dict(fields)
-            changed[element] = new
-    return fields if changed is None else changed
+def compile(schema: Schema) -> Reconcile:
+    """Compile a schema. The parts of it in which nothing is atomic cost nothing: sets are not looked at there."""
+    return _below(schema) or _unchanged
+
+
+def _unchanged(fields: FieldSet) -> FieldSet:
+    return fields
+
+
+def _below(schema: Schema) -> Reconcile | None:
+    """What reconciles a set that is taken apart here; None when that never changes anything."""
+    if schema.type == "array":
+        items = None if schema.items is None else _at(schema.items)
+        return None if items is None else _reconciler({}, items)
+    if schema.type != "object":
+        return None
+    members = {name: found for name, child in schema.properties.items() if (found := _at(child)) is not None}
+    others = None if schema.additional_properties is None else _at(schema.additional_properties)
+    return _reconciler(members, others) if members or others is not None else None
+
+
+def _at(schema: Schema) -> Reconcile | None:
+    """The same for the set of a member or of an item."""
+    is_atomic = (schema.type == "object" and not is_granular_map(schema)) or (schema.type == "array" and not is_granular_list(schema))
+    return _owned_whole if is_atomic else _below(schema)
+
+
+def _owned_whole(_: FieldSet) -> FieldSet:
+    return LEAF
+
+
+def _reconciler(members: dict[str, Reconcile], others: Reconcile | None) -> Reconcile:
+    def reconcile(fields: FieldSet) -> FieldSet:
+        changed: FieldSet | None = None
+        for element, inner in fields.items():
+            if inner and (below := members.get(element[2:], others)) is not None:
+                new = below(inner)
+                if new is not inner:
+                    if changed is None:
+                        changed = dict(fields)
+                    changed[element] = new
+        return fields if changed is None else changed
+
+    return reconcile

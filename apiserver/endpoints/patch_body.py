@@ -52,9 +52,7 @@ class PatchBody:
         self._type = patch_type
         self._field_validation = field_validation
 
-    def apply(
-        self, current: dict[str, Any], read: Callable[[dict[str, Any], list[str]], None], warnings: list[str]
-    ) -> dict[str, Any]:
+    def apply(self, current: dict[str, Any], read: Callable[[dict[str, Any], list[str]], None], warnings: list[str]) -> dict[str, Any]:
         """Return the patched object, read (normalized) by `read`, which reports unknown fields and raises what it cannot read.
 
         `current` is not changed. The result may share with it what the patch leaves alone, which `read` must leave alone too.

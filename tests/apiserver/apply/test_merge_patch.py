@@ -36,7 +36,7 @@ def test_a_patch_shares_nothing_with_its_result_and_can_be_applied_again() -> No
 
 
 def test_a_patch_leaves_the_value_as_it_is_and_shares_with_the_result_what_it_does_not_name() -> None:
-    value = {"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": [3]}
+    value: dict[str, Any] = {"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": [3]}
     result = merged(value, {"a": {"b": {"c": 4}}})
     assert value == {"a": {"b": {"c": 1}, "d": {"e": 2}}, "f": [3]}
     assert result == {"a": {"b": {"c": 4}, "d": {"e": 2}}, "f": [3]}
