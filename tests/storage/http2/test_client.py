@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import uvloop
 
 from storage.http2 import frames
 from storage.http2.client import STREAM_WINDOW_BYTES, BrokenOffError
@@ -237,3 +238,7 @@ async def test_what_is_written_in_one_turn_leaves_together(monkeypatch: pytest.M
         await asyncio.sleep(0)
         monkeypatch.setattr(client, "_transport", transport)
         assert len(writes) == 1
+
+
+def test_it_runs_on_uvloop_whose_transports_are_none_of_asyncios() -> None:
+    uvloop.run(test_a_request_and_its_answer())
