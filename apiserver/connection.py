@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +176,8 @@ class Listener(web.Server):
         """Set while no request is being answered, which is not kept up to date before `parting`."""
         self._busy = 0
         self._multiplexed: set[Http2Connection] = set()
+        self._alone = asyncio.Event()
+        """Set when the last connection of HTTP/2 has gone."""
 
     def __call__(self) -> Connection:
         """Make what handles a connection of HTTP/1.1."""
@@ -199,7 +202,7 @@ class Listener(web.Server):
             self.peer(transport),
             max_header_bytes=self.max_header_bytes,
             idle_seconds=self._idle_seconds,
-            on_lost=self._multiplexed.discard,
+            on_lost=self._forget,
         )
         self._multiplexed.add(connection)
         return connection
@@ -241,12 +244,19 @@ class Listener(web.Server):
         for connection in self.connections:
             if isinstance(connection, Connection) and not connection.busy:
                 connection.close()
-        for multiplexed in list(self._multiplexed):
-            if not multiplexed.busy:
-                multiplexed.close()
 
     async def shutdown(self, timeout: float | None = None) -> None:
         """Cut off what is still answered, after so many seconds, and close everything."""
+        if self._multiplexed:
+            self._alone.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._alone.wait()
         await super().shutdown(timeout)
         for multiplexed in list(self._multiplexed):
             multiplexed.close()
+
+    def _forget(self, multiplexed: Http2Connection) -> None:
+        self._multiplexed.discard(multiplexed)
+        if not self._multiplexed:
+            self._alone.set()

@@ -31,6 +31,8 @@ _CONNECTION_WINDOW: Final = _STREAM_WINDOW * _MOST_STREAMS
 _RESETS: Final = 200
 _FLUSH_BYTES: Final = 64 * 1024
 _SMALLEST_BLOCK: Final = 64
+_FAREWELL: Final = b"farewell"
+_FAREWELL_SECONDS: Final = 1.0
 
 
 class Http2Connection(asyncio.Protocol):
@@ -73,6 +75,7 @@ class Http2Connection(asyncio.Protocol):
         self._leaving = False
         self._used = True
         self._watchdog: asyncio.TimerHandle | None = None
+        self._farewell: asyncio.TimerHandle | None = None
 
     # The connection below
 
@@ -114,8 +117,9 @@ class Http2Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all who still answer."""
         self._leaving = True
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+        for timer in (self._watchdog, self._farewell):
+            if timer is not None:
+                timer.cancel()
         lanes, self._lanes, self._idle = [*self._lanes.values(), *self._idle], {}, []
         for lane in lanes:
             lane.lost()
@@ -151,18 +155,23 @@ class Http2Connection(asyncio.Protocol):
 
     # The end
 
-    @property
-    def busy(self) -> bool:
-        """Whether a request is being answered."""
-        return bool(self._lanes)
-
     def leave(self) -> None:
-        """Take no more streams; close when those that there are have ended."""
+        """Ask the client to begin no more streams; close when those that there are have ended.
+
+        What it has begun before it hears of that is still answered: its answer to a ping says that it has heard.
+        """
+        if self._farewell is None and not self._leaving:
+            self.send(frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR) + frames.frame(frames.PING, 0, 0, _FAREWELL))
+            self._farewell = self._loop.call_later(_FAREWELL_SECONDS, self._leave_now)
+
+    def _leave_now(self) -> None:
+        if self._farewell is not None:
+            self._farewell.cancel()
         if not self._leaving:
             self._leaving = True
             self.send(frames.go_away(self._last_stream, Code.NO_ERROR))
-        if not self._lanes:
-            self.close()
+            if not self._lanes:
+                self.close()
 
     def close(self) -> None:
         """Close now."""
@@ -367,7 +376,10 @@ class Http2Connection(asyncio.Protocol):
             raise Http2Error(Code.PROTOCOL_ERROR, "a ping of a stream")
         if len(payload) != 8:
             raise Http2Error(Code.FRAME_SIZE_ERROR, "a ping has eight bytes")
-        if not flags & frames.ACK:
+        if flags & frames.ACK:
+            if payload == _FAREWELL and self._farewell is not None:
+                self._leave_now()
+        else:
             self._used = True
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
 
