@@ -197,7 +197,7 @@ _RESERVED_NAME = f"is reserved for the sandbox runtime (reserved names: {', '.jo
 
 def _image_errors(path: str, image: str) -> Iterator[FieldError]:
     """One error at most: the first rule that the reference breaks, in the words that help to mend it."""
-    if any(character.isspace() for character in image):
+    if "".join(image.split()) != image:
         yield invalid(path, image, "must not contain whitespace")
     elif "://" in image:
         yield invalid(path, image, "must be an image reference without a scheme such as 'https://'")

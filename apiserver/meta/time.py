@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from openapi import rfc3339
 
@@ -15,7 +17,13 @@ _DURATION_CHARACTERS = 64
 
 def timestamp(moment: datetime | None = None) -> str:
     """Return a moment, or now, as metav1.Time prints it: `2026-11-30T12:00:00Z`."""
-    return rfc3339.format(moment if moment is not None else datetime.now(UTC))
+    return rfc3339.format(moment) if moment is not None else _of_second(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _of_second(second: int) -> str:
+    # Within a second all moments are printed alike, and each write prints two.
+    return rfc3339.format(datetime.fromtimestamp(second, UTC))
 
 
 def parse_duration(text: str) -> float:
