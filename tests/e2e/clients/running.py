@@ -17,7 +17,8 @@ from tests.tools.needed import needed
 
 Line = dict[str, Any]
 Condition = Callable[[Line], bool]
-_LONGEST_SECONDS = 60.0
+_LONGEST_SECONDS = 120.0
+"""Informers wait longer and longer between attempts: those of client-go up to a minute."""
 
 
 class Program:
