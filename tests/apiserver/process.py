@@ -93,10 +93,14 @@ def start(data_dir: Path, *flags: str, cwd: Path = ROOT) -> Started:
         environment = os.environ | {"PYTHONPATH": str(ROOT), "KUBERNETES_SERVICE_HOST": ""}
         process = subprocess.Popen(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True)
     assert process.stdout is not None
-    ready = _READY.fullmatch(process.stdout.readline())
+    ready = None
+    try:
+        ready = _READY.fullmatch(process.stdout.readline())
+    finally:
+        if ready is None:
+            process.kill()
+            process.communicate()
     if ready is None:
-        process.kill()
-        process.communicate()
         raise RuntimeError(f"the server did not start: {errors.read_text()}")
     kubeconfig = (cwd / ready[2]).resolve()
     return Started(Serving(ready[1], kubeconfig, process.pid, _client_tls(kubeconfig)), process, errors)
