@@ -27,24 +27,16 @@ _log = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 _PR_SET_PDEATHSIG = 1
+_PAUSE_SECONDS = 0.5
+"""Before a worker is started again after a short life; doubled after each further one. After a long life: none."""
+_PAUSE_SECONDS_MAX = 30.0
+_LONG_LIFE_SECONDS = 60.0
 
 Work = Callable[[Callable[[], None]], int]
 """Calls the function that it is given once it can be used; returns its exit code."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestartLimits:
-    """How soon a worker that has died is started again."""
-
-    pause_seconds: float = 0.5
-    """After a short life; doubled after each further one. After a long life: at once."""
-    pause_seconds_max: float = 30.0
-    long_life_seconds: float = 60.0
-
-
-def supervise(
-    count: int, work: Work, *, ready: Callable[[], None], stopping: Callable[[], None], limits: RestartLimits | None = None
-) -> int:
+def supervise(count: int, work: Work, *, ready: Callable[[], None], stopping: Callable[[], None]) -> int:
     """Do the work in so many processes, until SIGTERM or SIGINT; return the exit code: 0 when all of them have ended with that.
 
     `ready` is called once, when all of them can be used for the first time; `stopping` once, at the first signal. When one gives up before
@@ -52,7 +44,7 @@ def supervise(
     """
     gc.freeze()  # what the collector does not write to stays shared
     with _woken_by_signals() as wakes:
-        return _Supervisor(work, limits or RestartLimits(), wakes).run(count, ready, stopping)
+        return _Supervisor(work, wakes).run(count, ready, stopping)
 
 
 @contextmanager
@@ -82,9 +74,8 @@ class _Worker:
 
 
 class _Supervisor:
-    def __init__(self, work: Work, limits: RestartLimits, wakes: int) -> None:
+    def __init__(self, work: Work, wakes: int) -> None:
         self._work = work
-        self._limits = limits
         self._wakes = wakes
         self._told, self._tell = os.pipe()
         self._workers: list[_Worker] = []
@@ -163,12 +154,12 @@ class _Supervisor:
                 self._plan(worker, pid, code)
 
     def _plan(self, worker: _Worker, pid: int, code: int) -> None:
-        limits, now = self._limits, time.monotonic()
-        if now - worker.started >= limits.long_life_seconds:
+        now = time.monotonic()
+        if now - worker.started >= _LONG_LIFE_SECONDS:
             worker.short_lives = 0
             pause = 0.0
         else:
-            pause = min(limits.pause_seconds * 2**worker.short_lives, limits.pause_seconds_max)
+            pause = min(_PAUSE_SECONDS * 2**worker.short_lives, _PAUSE_SECONDS_MAX)
             worker.short_lives += 1
         worker.again_at = now + pause
         how = f"was ended by signal {-code}" if code < 0 else f"has ended with {code}"
