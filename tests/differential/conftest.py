@@ -1,6 +1,6 @@
 """The two servers of the session, and the account of what was exchanged with them.
 
-`--exchanges N`: go on walking until N exchanges have been made (default 3,000). `--first-walk N`: begin with the walk of this number.
+`--exchanges N`: go on walking until N exchanges have been made (default 3,000). `--first-walks N`: begin with the walks of this seed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TALLY = pytest.StashKey[Tally]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--exchanges", type=int, default=EXCHANGES, help="how many exchanges the differential suite makes")
-    parser.addoption("--first-walk", type=int, default=0, help="the number of its first generated walk")
+    parser.addoption("--first-walks", type=int, default=0, help="the seed of its first generated walks")
 
 
 @dataclass(frozen=True, slots=True)

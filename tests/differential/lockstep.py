@@ -199,6 +199,7 @@ class Lockstep:
 
 async def _objects(side: Side, path: str) -> list[dict[str, Any]]:
     answer = await side.ask("GET", path, None, {}, "admin")
+    assert answer.status == 200, f"{side.name}: {answer}"
     items: list[dict[str, Any]] = json.loads(answer.text)["items"]
     return items
 
@@ -208,7 +209,7 @@ def _normal(answer: Answer, memory: Memory) -> Answer:
 
 
 def _lines(watch: Watch, stream: Stream) -> list[str]:
-    """The events; of bookmarks, which come whenever the server likes, only the one that ends initial events, and how the first other looks."""
+    """The events; of bookmarks, which come whenever the server likes, the one that ends initial events, and how the first other looks."""
     told: list[str] = []
     bookmarks: list[str] = []
     for line in stream.lines:

@@ -65,7 +65,14 @@ class Side:
         self._clients = clients
 
     async def ask(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], identity: str) -> Answer:
-        """Send one request and read the whole answer."""
+        """Send one request and read the whole answer; again, as clients do, while kube-apiserver opens its storage of custom resources."""
+        while True:
+            answer = await self._ask_once(method, path, body, headers, identity)
+            if answer.status != 429 or "storage is (re)initializing" not in answer.text:
+                return answer
+            await asyncio.sleep(1)
+
+    async def _ask_once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], identity: str) -> Answer:
         try:
             response = await self._send(identity, method, path, body, headers)
         except aiohttp.ServerDisconnectedError:

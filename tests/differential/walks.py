@@ -1,15 +1,18 @@
-"""Exchanges that nobody wrote: a seeded walk through what clients do to few objects in one namespace, with valid, odd and broken input.
+"""Exchanges that nobody wrote: walks through what clients do to few objects in one namespace, with valid, odd and broken input.
 
-Few names, few fields, several managers: so that steps meet each other. A walk is a function of its number alone; the state that its
-requests refer to (versions, uids, tokens) is filled in by each side. Values stay clear of the rules that the twin does not know.
+Few names, few fields, several managers: so that steps meet each other. hypothesis draws what is chosen, and finds the shortest walk on
+which a difference is met; the state that its requests refer to (versions, uids, tokens) is filled in by each side. Values stay clear of the
+rules that the twin does not know.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
+
+from hypothesis import strategies as st
 
 from tests.differential.exchange import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, POOLS, YAML, Request, Step, Watch, edited, send
 from tests.differential.objects import IMAGE, condition, pool
@@ -31,24 +34,30 @@ _ACCEPTS = (
 _NOT_SPOILED = ("image", "extraVolumeMounts")
 """What has rules that the twin does not know."""
 STEPS = 25
-"""How many steps a walk has."""
+"""How many steps a walk has; some are left out."""
 
 
-def walk(number: int) -> list[Step]:
-    """The steps of the walk of this number."""
-    return list(_Walk(random.Random(f"walk {number}")).steps())
+def walks() -> st.SearchStrategy[list[Step]]:
+    """Walks. A step whose number is drawn as 0 is left out: so a walk shrinks to the steps that matter.
+
+    What is in a step comes of a seed that is drawn: hypothesis' own choices lean to the extremes, and take most of the time.
+    """
+    step = st.tuples(st.integers(0, 9), st.randoms(use_true_random=True))
+    return st.lists(step, min_size=STEPS, max_size=STEPS).map(_walked)
+
+
+def _walked(drawn: list[tuple[int, random.Random]]) -> list[Step]:
+    walk = _Walk()
+    return [walk.step(chance) for taken, chance in drawn if taken]
 
 
 class _Walk:
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
+    chance: random.Random
+
+    def __init__(self) -> None:
         self.made: list[str] = []
         self.scaled = 100
-
-    def steps(self) -> Iterator[Step]:
-        for _ in range(2):
-            yield self.create()
-        kinds: list[tuple[int, Callable[[], Step]]] = [
+        self._kinds: list[tuple[int, Callable[[], Step]]] = [
             (10, self.create),
             (8, self.read),
             (14, self.update),
@@ -62,10 +71,14 @@ class _Walk:
             (8, self.list),
             (2, self.watch),
         ]
-        weights = [weight for weight, _ in kinds]
-        for _ in range(STEPS - 2):
-            ((_, make),) = self.chance.choices(kinds, weights)
-            yield make()
+
+    def step(self, chance: random.Random) -> Step:
+        """The next step; the first ones create something."""
+        self.chance = chance
+        if len(self.made) < 2:
+            return self.create()
+        ((_, make),) = chance.choices(self._kinds, [weight for weight, _ in self._kinds])
+        return make()
 
     # What is in an object
 
