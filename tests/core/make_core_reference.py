@@ -55,11 +55,15 @@ def facts(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def reference(document: str) -> dict[str, Any]:
+    """The facts of all types in a document."""
+    schemas = json.loads(document)["components"]["schemas"]
+    return {name: facts(schemas[CORE + name], schemas) for name in ROOTS}
+
+
 def main() -> None:
     """Read the document that is named on the command line and print the facts."""
-    schemas = json.loads(Path(sys.argv[1]).read_text())["components"]["schemas"]
-    reference = {name: facts(schemas[CORE + name], schemas) for name in ROOTS}
-    json.dump(reference, sys.stdout, indent=1, sort_keys=True)
+    json.dump(reference(Path(sys.argv[1]).read_text()), sys.stdout, indent=1, sort_keys=True)
     sys.stdout.write("\n")
 
 
