@@ -19,6 +19,7 @@ from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 
 from apiserver.http2.connection import Http2Connection
+from apiserver.http2.lane import Lane
 from apiserver.meta.errors import APIError
 from apiserver.request import NO_PEER, ON_PREPARE, Peer
 from apiserver.tls import presented_certificates
@@ -146,6 +147,8 @@ class _Negotiated(asyncio.Protocol):
         protocol: Any = self._listener.multiplexed(transport) if speaks_http2 else self._listener()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+        if speaks_http2 and self._listener.parting:
+            protocol.leave()
 
 
 class Listener(web.Server):
@@ -242,7 +245,13 @@ class Listener(web.Server):
     def close_idle(self) -> None:
         """Close the connections on which nothing is being answered."""
         for connection in self.connections:
-            if isinstance(connection, Connection) and not connection.busy:
+            if isinstance(connection, Connection) and not connection.busy and not isinstance(connection.transport, Lane):
+                connection.close()
+
+    def pre_shutdown(self) -> None:
+        """Close what waits for a next request; connections of HTTP/2 have asked for no more by themselves, and close when it is so."""
+        for connection in self.connections:
+            if not isinstance(connection.transport, Lane):
                 connection.close()
 
     async def shutdown(self, timeout: float | None = None) -> None:
@@ -252,9 +261,9 @@ class Listener(web.Server):
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._alone.wait()
-        await super().shutdown(timeout)
         for multiplexed in list(self._multiplexed):
             multiplexed.close()
+        await super().shutdown(timeout)
 
     def _forget(self, multiplexed: Http2Connection) -> None:
         self._multiplexed.discard(multiplexed)

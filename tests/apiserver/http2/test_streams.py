@@ -240,3 +240,17 @@ async def test_a_server_that_ends_says_so_and_finishes_what_has_begun(
         assert (await client.answer(stream)).body == b"firstlast"
         assert await client.end() == Code.NO_ERROR
         await stopping
+
+
+async def test_a_connection_that_comes_while_the_server_ends_is_asked_to_leave(listener: Listening, endpoint: Endpoint) -> None:
+    async with talking(listener) as before:
+        waiting = before.ask("GET", "/wait")
+        await endpoint.begun.wait()
+        assert (await before.answer(before.ask("GET", "/none"))).status == 204
+        listener.server.part()
+        async with talking(listener) as client:
+            assert (await client.answer(client.ask("GET", "/none"))).status == 204
+            assert await client.end() == Code.NO_ERROR
+        endpoint.may_end.set()
+        assert (await before.answer(waiting)).body == b"firstlast"
+        assert await before.end() == Code.NO_ERROR
