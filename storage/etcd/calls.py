@@ -142,7 +142,8 @@ class Call:
         self._connection.send(self._stream, _framed(request))
 
     def cancel(self) -> None:
-        """End the call now; whoever reads gets StreamEnded."""
+        """End the call now; whoever reads gets StreamEnded, and nothing that came before."""
+        self._messages.clear()
         self._connection.cancel(self._stream)
         self._finish(StreamEnded())
 

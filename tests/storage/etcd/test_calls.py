@@ -130,3 +130,15 @@ async def test_cutting_a_stream_wakes_its_reader() -> None:
         call.cancel()
         with pytest.raises(StreamEnded):
             await reading
+
+
+async def test_what_has_come_before_a_cut_is_not_read_after_it() -> None:
+    """It may be of another history."""
+    async with connected() as (client, peer):
+        call = Call(client, BLOCK, b"first", streaming=True)
+        await asked(peer)
+        peer.send(begin(1), data(1, message(b"a") + message(b"b")))
+        assert await call.read() == b"a"
+        call.cancel()
+        with pytest.raises(StreamEnded):
+            await call.read()
