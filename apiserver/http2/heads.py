@@ -80,22 +80,26 @@ def _line(name: bytes, value: bytes) -> bytes | None:
 
 
 class ResponseHead:
-    """What a response begins with: its code, its fields as HTTP/2 has them, and how long its body is."""
+    """What a response begins with: its code, its fields as HTTP/2 has them, how long its body is, and whether its lane ends with it."""
 
-    __slots__ = ("block", "chunked", "length_bytes", "status")
+    __slots__ = ("block", "chunked", "last", "length_bytes", "status")
 
     def __init__(self, head: bytes) -> None:
         lines = head.split(b"\r\n")
         self.status = int(lines[0][9:12])
-        self.chunked = False
+        self.chunked = self.last = False
         self.length_bytes: int | None = None
         block = [_encoded_status(self.status)]
         for line in lines[1:]:
-            encoded, length_bytes, chunked = _field(line)
-            block.append(encoded)
-            if length_bytes is not None:
-                self.length_bytes = length_bytes
-            self.chunked = self.chunked or chunked
+            field = _field(line)
+            if isinstance(field, bytes):
+                block.append(field)
+            elif field == "chunked":
+                self.chunked = True
+            elif field == "close":
+                self.last = True
+            if line[:15].lower() == b"content-length:":
+                self.length_bytes = int(line[15:])
         self.block = b"".join(block)
 
 
@@ -106,16 +110,14 @@ def _encoded_status(status: int) -> bytes:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _field(line: bytes) -> tuple[bytes, int | None, bool]:
+def _field(line: bytes) -> bytes | str:
+    """A field as HTTP/2 has it; what one of HTTP/1.1's connections alone says."""
     name, _, value = line.partition(b":")
     name, value = name.lower(), value.strip()
-    if name == b"transfer-encoding":
-        return b"", None, True
     if name in _OF_CONNECTIONS:
-        return b"", None, False
-    length_bytes = int(value) if name == b"content-length" else None
+        return value.lower().decode()
     # A literal that enters no table, with its name spelled out.
-    return b"\x00" + _string(name) + _string(value), length_bytes, False
+    return b"\x00" + _string(name) + _string(value)
 
 
 def _string(text: bytes) -> bytes:

@@ -40,7 +40,7 @@ class Lane(asyncio.Transport):
         self.request_ended = False
         self.response_begun = False
         self._closing = False
-        self._head_only = False
+        self._head_only = self._last = False
         self._framing: int | None = None
         """Bytes of the body that are to come; -1 chunks, -2 until the end of the connection; None: a head comes."""
         self._rest = b""
@@ -92,7 +92,8 @@ class Lane(asyncio.Transport):
             # Nobody wants the rest of the body.
             self.connection.send(reset(stream, Code.NO_ERROR))
             self.abort()
-        self.connection.ended(self, stream, reusable=not self._closing)
+        # One that its handler is about to close is no place for another stream.
+        self.connection.ended(self, stream, reusable=not self._closing and not self._last)
 
     # What handlers write
 
@@ -130,6 +131,7 @@ class Lane(asyncio.Transport):
             self._send_head(response.block, 0)
             return
         self.response_begun = True
+        self._last = response.last
         if self._head_only or response.status in _WITHOUT_BODY or response.length_bytes == 0:
             self._send_head(response.block, END_STREAM)
             self._finish()

@@ -37,6 +37,10 @@ class Endpoint:
             return web.Response(status=204)
         if path == "/refused":
             return web.Response(status=403, body=b"no")
+        if path == "/last":
+            last = web.Response(body=b"last")
+            last.force_close()
+            return last
         if path == "/large":
             return web.Response(body=LARGE)
         if path == "/who":
@@ -118,6 +122,14 @@ async def test_who_waits_to_be_told_to_go_on_is_told_so(listener: Listening) -> 
         answer = await client.answer(stream)
         assert answer.status == 200
         assert answer.body == b"body"
+
+
+async def test_answers_that_end_a_connection_of_http_1_1_do_not_end_this_one(listener: Listening) -> None:
+    async with talking(listener) as client:
+        for _ in range(50):
+            answer = await client.answer(client.ask("GET", "/last"))
+            assert (answer.reset, answer.status) == (None, 200)
+            assert "connection" not in answer.headers
 
 
 async def test_many_are_answered_at_a_time_and_in_any_order(listener: Listening, endpoint: Endpoint) -> None:
