@@ -101,6 +101,8 @@ class Http2Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take up the frames that are whole."""
+        if self.transport.is_closing():
+            return
         self._received += data
         try:
             self._read_frames()
