@@ -18,7 +18,7 @@ from apiserver.request import Call
 from tests.apiserver.http2.talking import Client, Header, talking
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
-from tests.tools import path
+from tests.tools.needed import needed
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def test_it_conforms_to_the_protocol(pki: Certificates) -> None:
         return web.Response(body=await read_body(call) or b"nothing")
 
     async with shell(pki, read_first) as listener:
-        command = [str(path("h2spec")), "-t", "-k", "-h", "127.0.0.1", "-p", str(listener.port), "-o", "10"]
+        command = [str(needed("h2spec")), "-t", "-k", "-h", "127.0.0.1", "-p", str(listener.port), "-o", "10"]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "0 failed" in done.stdout
