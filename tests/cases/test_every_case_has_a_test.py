@@ -86,6 +86,7 @@ CASES = {
     "T100": "a locked database",
     "T101": "durability",
     "T103": "etcd's tokens expire",
+    "T104": "an etcd without progress requests",
     "T106": "two replicas",
     "T107": "the first etcd endpoint is down, another falls silent",
     "T109": "Python clients: bookmarks and 410",
@@ -99,6 +100,9 @@ CASES = {
     "T122": "SIGTERM",
     "T123": "roles of ordinary users",
 }
+
+AWAITED = frozenset(("T104",))
+"""Those of which nothing shows them under their id yet: the table says so, and whoever brings the test takes the id away here."""
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[tT]([01]\d\d)(?!\d)|(?<=_)t([01]\d\d)(?!\d)")
 
@@ -126,7 +130,9 @@ def found() -> dict[str, list[str]]:
     return functions_by_case()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.xfail(reason="no test yet")) if case in AWAITED else case for case in CASES]
+)
 def test_every_case_has_a_test(found: dict[str, list[str]], case: str) -> None:
     assert found.get(case), f"no test shows {case}: {CASES[case]}"
 
@@ -134,8 +140,8 @@ def test_every_case_has_a_test(found: dict[str, list[str]], case: str) -> None:
 def main() -> None:
     """Print which tests show which case."""
     found = functions_by_case()
-    for case in sorted(found):
-        print(case, CASES.get(case, ""), *found[case], sep="\n    ")  # noqa: T201
+    for case in sorted({*CASES, *found}):
+        print(case, CASES.get(case, ""), *found.get(case, ["nothing shows it yet"]), sep="\n    ")  # noqa: T201
 
 
 if __name__ == "__main__":
