@@ -63,7 +63,7 @@ class Watch:
     """Whether to read on until the server ends it; else until both sides have said the same and are quiet."""
     web_socket: bool = False
     bookmarks: bool = False
-    """Whether an ordinary bookmark is compared too: what the first looks like, not when it comes."""
+    """Whether an ordinary bookmark is compared too: what the first looks like, when both sides have sent one."""
 
 
 Step = Request | Watch

@@ -169,7 +169,13 @@ class Lockstep:
         return before == [len(stream.lines) for stream in streams]
 
     def _told(self, watch: Watch, streams: list[Stream]) -> tuple[Answer, Answer]:
-        texts = ["\n".join([*_lines(watch, stream), *(["(end)"] if stream.ended else [])]) for stream in streams]
+        bookmarks = [_bookmarks(stream)[:1] for stream in streams]
+        if not watch.bookmarks or not all(bookmarks):
+            bookmarks = [[] for _ in streams]
+        texts = [
+            "\n".join([*_events(stream), *bookmark, *(["(end)"] if stream.ended else [])])
+            for stream, bookmark in zip(streams, bookmarks, strict=True)
+        ]
         for text, memory in zip(texts, self.memories, strict=True):
             memory.learn(text)
         answers = [
@@ -208,14 +214,17 @@ def _normal(answer: Answer, memory: Memory) -> Answer:
     return Answer(answer.status, tuple(memory.normal(header) for header in answer.headers), memory.normal(answer.text))
 
 
-def _lines(watch: Watch, stream: Stream) -> list[str]:
-    """The events; of bookmarks, which come whenever the server likes, the one that ends initial events, and how the first other looks."""
-    told: list[str] = []
-    bookmarks: list[str] = []
-    for line in stream.lines:
-        ordinary = '"type":"BOOKMARK"' in line and "initial-events-end" not in line
-        (bookmarks if ordinary else told).append(line)
-    return [*told, *(_REVISION.sub("<any>", line) for line in bookmarks[:1])] if watch.bookmarks else told
+def _events(stream: Stream) -> list[str]:
+    """What is told: a bookmark may come whenever the server likes, but for the one that ends initial events."""
+    return [line for line in stream.lines if not _is_bookmark(line)]
+
+
+def _bookmarks(stream: Stream) -> list[str]:
+    return [_REVISION.sub("<any>", line) for line in stream.lines if _is_bookmark(line)]
+
+
+def _is_bookmark(line: str) -> bool:
+    return '"type":"BOOKMARK"' in line and "initial-events-end" not in line
 
 
 def _shown(answer: Answer) -> str:
