@@ -31,7 +31,6 @@ _CONNECTION_WINDOW: Final = _STREAM_WINDOW * _MOST_STREAMS
 _RESETS: Final = 200
 _FLUSH_BYTES: Final = 64 * 1024
 _SMALLEST_BLOCK: Final = 64
-_FAREWELL: Final = b"farewell"
 _FAREWELL_SECONDS: Final = 1.0
 
 
@@ -160,20 +159,17 @@ class Http2Connection(asyncio.Protocol):
     def leave(self) -> None:
         """Ask the client to begin no more streams; close when those that there are have ended.
 
-        What it has begun before it hears of that is still answered: its answer to a ping says that it has heard.
+        What it begins before it hears of that is still answered, and so is what it begins in spite of it: it cannot send a body again.
         """
         if self._farewell is None and not self._leaving:
-            self.send(frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR) + frames.frame(frames.PING, 0, 0, _FAREWELL))
-            self._farewell = self._loop.call_later(_FAREWELL_SECONDS, self._leave_now)
+            self.send(frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR))
+            self._farewell = self._loop.call_later(_FAREWELL_SECONDS, self._leave_when_idle)
 
-    def _leave_now(self) -> None:
-        if self._farewell is not None:
-            self._farewell.cancel()
-        if not self._leaving:
-            self._leaving = True
+    def _leave_when_idle(self) -> None:
+        self._leaving = True
+        if not self._lanes:
             self.send(frames.go_away(self._last_stream, Code.NO_ERROR))
-            if not self._lanes:
-                self.close()
+            self.close()
 
     def close(self) -> None:
         """Close now."""
@@ -305,7 +301,7 @@ class Http2Connection(asyncio.Protocol):
             raise Http2Error(Code.STREAM_CLOSED, "the stream has been closed")
         self._last_stream = stream
         self._used = True
-        if self._leaving or len(self._lanes) >= _MOST_STREAMS:
+        if len(self._lanes) >= _MOST_STREAMS:
             self._count_reset()
             self.send(frames.reset(stream, Code.REFUSED_STREAM))
             return
@@ -378,10 +374,7 @@ class Http2Connection(asyncio.Protocol):
             raise Http2Error(Code.PROTOCOL_ERROR, "a ping of a stream")
         if len(payload) != 8:
             raise Http2Error(Code.FRAME_SIZE_ERROR, "a ping has eight bytes")
-        if flags & frames.ACK:
-            if payload == _FAREWELL and self._farewell is not None:
-                self._leave_now()
-        else:
+        if not flags & frames.ACK:
             self._used = True
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
 
@@ -459,7 +452,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _after_stream(self) -> None:
         if self._leaving and not self._lanes:
-            self._loop.call_soon(self.close)
+            self._loop.call_soon(self._leave_when_idle)
 
     # Windows
 

@@ -58,8 +58,6 @@ class Client:
         self.pongs = 0
         self.credit: dict[int, int] = {}
         """What the server has said that it takes, by stream."""
-        self.attentive = True
-        """Whether pings are answered."""
         self.generous = True
         """Whether room is given back for what has come."""
         self._encoder = Encoder()
@@ -112,10 +110,8 @@ class Client:
         elif type_ == frames.SETTINGS and not flags & frames.ACK:
             self.settings |= dict(frames.read_settings(frame.payload))
             self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
-        elif type_ == frames.PING and flags & frames.ACK:
+        elif type_ == frames.PING:
             self.pongs += 1
-        elif type_ == frames.PING and self.attentive:
-            self.send(frames.frame(frames.PING, frames.ACK, 0, frame.payload))
         elif type_ == frames.WINDOW_UPDATE:
             self.credit[stream] = self.credit.get(stream, 0) + frames.word(frame.payload)
         if type_ in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM:
