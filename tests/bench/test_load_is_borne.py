@@ -26,6 +26,8 @@ from tests.bench.servers import Server, Servers
 HISTORY_MB = (RingLimits().size_bytes or 0) / 1e6
 SLACK_MB = 48
 """What an allocator keeps, and the pages of SQLite."""
+WATCHER_MB = 0.25
+"""A connection itself, what it may have unsent (`WatchLimits.buffer_bytes`), and a piece on top."""
 NAMESPACE = "default"
 
 
@@ -128,7 +130,7 @@ def test_t116_a_crowd_of_watchers_costs_little_memory_and_gives_it_back(tmp_path
             crowd.check(run(server, crowd.load()))
             peak = server.resident_mb(peak=True)
             assert peak < 600
-            assert peak - before < crowd.overwritten_mb() + SLACK_MB + 0.1 * crowd.watchers
+            assert peak - before < crowd.overwritten_mb() + SLACK_MB + WATCHER_MB * crowd.watchers
         until_returned(server, before + crowd.overwritten_mb() + SLACK_MB)
 
 
