@@ -70,9 +70,9 @@ async def test_messages_are_read_one_by_one_however_they_are_cut() -> None:
     ("sent", "code", "details"),
     [
         pytest.param(
-            begin(1) + end(1, ("grpc-status", "11"), ("grpc-message", "caf%C3%A9 100%25")),
+            begin(1) + end(1, ("grpc-status", "11"), ("grpc-message", "%C3%A9t%C3%A9 100%25")),
             StatusCode.OUT_OF_RANGE,
-            "café 100%",
+            "été 100%",
             id="status",
         ),
         pytest.param(end(1, (":status", "200"), ("grpc-status", "7")), StatusCode.PERMISSION_DENIED, "", id="trailers-only"),
