@@ -99,6 +99,8 @@ class AuditNotes:
     """What the client sent, once that has been read."""
     panic: str = ""
     """What went wrong in the server itself."""
+    impersonator: User | None = None
+    """Who acts as the user of the call; None: they themselves."""
     annotations: dict[str, str] = field(default_factory=dict)
 
 

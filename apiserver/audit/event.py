@@ -54,6 +54,8 @@ class Entry:
     response: Content | None = None
     panic: str = ""
     annotations: Mapping[str, str] | None = None
+    impersonated: User | None = None
+    """As whom `user` acted; None: as themselves."""
 
     @property
     def size_bytes(self) -> int:
@@ -72,6 +74,7 @@ class Entry:
             "requestURI": self.uri,
             "verb": self.info.verb,
             "user": _user(self.user),
+            "impersonatedUser": _user(self.impersonated) if self.impersonated is not None else None,
             "sourceIPs": self._source_ips(),
             "userAgent": self._user_agent(),
             "objectRef": self._object_ref(request) if self.info.is_resource_request else None,

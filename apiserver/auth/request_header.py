@@ -63,9 +63,9 @@ class RequestHeader:
         said = (name, uid, groups, tuple(extra))
         user = self._users.get(said)
         if user is None:
-            if not _is_text(name, uid, *groups, *(value for _, value in extra)):
+            if not is_text(name, uid, *groups, *(value for _, value in extra)):
                 return Refusal("the proxy's headers are not UTF-8")
-            user = User(name, uid, with_authenticated(name, groups), _extra(extra))
+            user = User(name, uid, with_authenticated(name, groups), extra_of(extra))
             if len(self._users) >= _REMEMBERED_USERS:
                 del self._users[next(iter(self._users))]
             self._users[said] = user
@@ -89,7 +89,8 @@ def _first(headers: CIMultiDictProxy[str], names: Iterable[str]) -> str:
     return ""
 
 
-def _extra(said: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+def extra_of(said: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """The extra fields of an identity, of the ends of header names and the values."""
     extra: dict[str, tuple[str, ...]] = {}
     for rest, value in said:
         # A key may hold what header names may not; one that is not well escaped is taken as it is.
@@ -98,5 +99,6 @@ def _extra(said: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     return extra
 
 
-def _is_text(*values: str) -> bool:
+def is_text(*values: str) -> bool:
+    """Whether what came as headers is UTF-8."""
     return all(value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value) for value in values)

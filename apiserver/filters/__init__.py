@@ -18,6 +18,7 @@ from apiserver.filters import (
     authorization,
     deadline,
     errors,
+    impersonation,
     limits,
     metrics,
     request_info,
@@ -43,6 +44,7 @@ CHAIN: tuple[Callable[[Stages], Filter | None], ...] = (
     authentication.make,
     tracing.make,
     audit.make_received,
+    impersonation.make,
     limits.make,
     authorization.make,
 )

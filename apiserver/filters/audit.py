@@ -95,6 +95,7 @@ def _tell(log: AuditLog, call: Call, stage: Stage, reached: float, *, code: int 
         return
     # Below this level the body is looked at only for the name of what is created or replaced.
     wanted = decision.level != "Metadata" or call.info.verb in ("create", "update")
+    acting = notes.impersonator or call.user
     request = Content(notes.body, call.http.headers.get("Content-Type", "")) if notes.body and wanted else None
     log.put(
         Entry(
@@ -105,7 +106,7 @@ def _tell(log: AuditLog, call: Call, stage: Stage, reached: float, *, code: int 
             reached,
             call.info,
             call.http.raw_path,
-            None if call.user is ANONYMOUS else call.user,
+            None if acting is ANONYMOUS else acting,
             call.peer.address,
             call.http.headers,
             code,
@@ -113,5 +114,6 @@ def _tell(log: AuditLog, call: Call, stage: Stage, reached: float, *, code: int 
             response,
             notes.panic,
             dict(notes.annotations) if notes.annotations else None,
+            None if acting is call.user else call.user,
         )
     )

@@ -155,6 +155,15 @@ async def test_whoever_was_turned_away_is_in_it(audited: Serve, user: KeyPair) -
         assert refused["responseStatus"]["code"] == 400
 
 
+async def test_who_acts_as_somebody_else_is_in_it(audited: Serve) -> None:
+    async with audited("rules: [{level: Metadata}]") as here:
+        await here.client.get(f"{GADGETS}/a", headers={"Audit-ID": "as", "Impersonate-User": "bob", "Impersonate-Group": "dev"})
+        event = (await here.events("as"))[-1]
+        assert event["user"]["groups"] == ["system:masters", "system:authenticated"]
+        assert event["impersonatedUser"] == {"username": "bob", "groups": ["dev", "system:authenticated"]}
+        assert event["responseStatus"]["code"] == 403
+
+
 async def test_a_watch_is_told_of_when_it_begins(audited: Serve) -> None:
     async with audited("rules: [{level: RequestResponse}]") as here:
         async with here.client.get(f"{GADGETS}?watch=1", headers={"Audit-ID": "w"}):

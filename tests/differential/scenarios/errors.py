@@ -56,6 +56,20 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         send("error", "GET", POOLS, identity="", headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}),
         send("error", "GET", POOLS, identity="alice", headers={"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}),
     ],
+    "acting as somebody else": [
+        *[
+            send("error", method, POOLS, {} if method == "POST" else None, headers=headers)
+            for method in ("GET", "POST")
+            for headers in (
+                {"Impersonate-User": "bob"},
+                {"Impersonate-User": "bob", "Impersonate-Group": "dev"},
+                {"Impersonate-User": "system:serviceaccount:default:default"},
+                {"Impersonate-User": "system:anonymous"},
+                {"Impersonate-User": "bob", "Impersonate-Uid": "1", "Impersonate-Extra-a": "b"},
+            )
+        ],
+        send("list", "GET", POOLS, headers={"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}),
+    ],
     "long heads": [
         *[send("error", "GET", f"{POOLS}/{'x' * length}") for length in (254, 7000, 20000, 1100000)],
         *[send("error", "GET", f"{POOLS}?labelSelector={'x' * length}") for length in (7000, 20000)],
