@@ -23,7 +23,7 @@ from apiserver.cluster.client import ClusterClient
 from apiserver.cluster.kubeconfig import KubeconfigError, read_kubeconfig
 from apiserver.cluster.shared_definitions import SharedDefinitions
 from apiserver.config import StartupError
-from apiserver.endpoints import create, delete, delete_collection, discovery, get, openapi, patch, scale, update, watch
+from apiserver.endpoints import create, delete, delete_collection, discovery, get, index, openapi, patch, scale, update, watch
 from apiserver.endpoints import list as list_
 from apiserver.endpoints import metrics as metrics_endpoint
 from apiserver.endpoints import version as version_endpoint
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 DISTRIBUTION = "clrk-apiserver"
 METRICS = "/metrics"
+INDEX = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def build_app(
         _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission))
         for resource, watched in zip(resources, watches, strict=True)
     }
-    requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS})
+    requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS, INDEX})
     held = ResourceMetrics(tuple(zip(resources, watches, events, strict=True)), capacity=config.cache.history.changes or 0)
     busy = gauges("apiserver_current_inflight_requests", "Requests that are worked on.", "request_kind", in_flight.by_kind)
     audit_log, tracer = _audit_log(config), _tracer(config)
@@ -150,6 +151,7 @@ def build_app(
     if tracer is not None:
         tasks = (tracer.run, *tasks)
     paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *access.metrics, *metrics))
+    paths[INDEX] = index.make(paths)
     stages = Stages(
         authenticators=access.authenticators,
         authorization=access.authorization,

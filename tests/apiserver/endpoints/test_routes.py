@@ -111,3 +111,16 @@ async def test_the_version_is_one_that_kubectl_reads(client: aiohttp.ClientSessi
     assert set(info) == set(version_info("0"))
     async with client.put("/version") as response:
         await assert_status(response, 405, "MethodNotAllowed")
+
+
+async def test_the_index_lists_what_can_be_asked_for(client: aiohttp.ClientSession) -> None:
+    async with client.get("/") as response:
+        assert response.content_type == "application/json"
+        paths = (await response.json())["paths"]
+    assert paths == sorted(paths)
+    assert {"/apis", "/apis/example.dev", "/apis/example.dev/v1", "/healthz/ping", "/metrics", "/openapi/v2", "/version"} <= set(paths)
+    for path in paths:
+        async with client.get(path) as response:
+            assert response.status == 200, path
+    async with client.post("/") as response:
+        await assert_status(response, 405, "MethodNotAllowed")
