@@ -40,7 +40,7 @@ docs: install
 # The real etcd, kubectl and control plane, built from their Go modules into a cache outside the checkout, and clients in Go, Python,
 # JavaScript and Java. The tests build them by themselves when the toolchain is there; this target only says so early, and once.
 tools:
-	tests/tools/build etcd etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen helm
+	tests/tools/build etcd etcd-3.6 etcd-3.5.12 etcdctl kubectl-1.37 kubectl-1.32 kube-apiserver kube-controller-manager sample-apiserver loadgen helm
 	tests/tools/build client-go client-python client-javascript client-java
 
 lint: install

@@ -73,6 +73,10 @@ class Unavailable(StoreError):
     """The backend cannot be reached, and the operation has not been done."""
 
 
+class Unsupported(Unavailable):
+    """The backend is there, and is of a version that does not do what has to be promised; waiting does not help."""
+
+
 class Unknown(StoreError):
     """The backend did not say in time whether it did the operation: it may have happened, or may still happen."""
 

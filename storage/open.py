@@ -50,7 +50,7 @@ async def open_store(location: Location, *, sqlite: SqliteConfig | None = None) 
         return await SqliteStore.open(location / DATABASE, sqlite)
     from storage.etcd import EtcdStore
 
-    return EtcdStore(location)
+    return await EtcdStore.open(location)
 
 
 async def open_source(location: Location, *, exclusive: bool = False) -> Source:

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from storage.errors import Compacted, StoreClosed, Unavailable
+from storage.errors import Compacted, StoreClosed, Unavailable, Unsupported
 from storage.etcd.calls import CallError, StatusCode
 from storage.etcd.config import EtcdConfig
 from storage.etcd.failures import is_stale_token, store_error, text_of
-from storage.etcd.link import AUTHENTICATE, RANGE, STATUS, Link, Method, has_progress_requests
+from storage.etcd.link import AUTHENTICATE, RANGE, STATUS, Link, Method, has_ordered_progress, has_prompt_progress
 from storage.etcd.messages import AuthenticateRequest, RangeRequest, StatusRequest
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class Connection:
         self._next_index = 0
         self._round: asyncio.Task[Link] | None = None
         self._round_failure = ""
+        self._round_error = Unavailable
         self._round_after = 0.0
         self._failures_logged = False
         self._token_lock = asyncio.Lock()
@@ -113,6 +114,7 @@ class Connection:
 
         Raises:
             Unavailable: no member answers; says what each of them did.
+            Unsupported: so it is, and one of them does, but is too old.
             StoreClosed: `close` was called.
         """
         if self.closed.is_set():
@@ -121,7 +123,7 @@ class Connection:
             return self._link
         if self._round is None:
             if asyncio.get_running_loop().time() < self._round_after:
-                raise Unavailable(self._round_failure)
+                raise self._round_error(self._round_failure)
             self._round = asyncio.create_task(self._connect())
             self._round.add_done_callback(self._end_round)
         try:
@@ -181,6 +183,7 @@ class Connection:
     async def _connect(self) -> Link:
         count = len(self.config.endpoints)
         said = []
+        self._round_error = Unavailable
         for offset in range(count):
             index = (self._next_index + offset) % count
             try:
@@ -190,16 +193,19 @@ class Connection:
                 said.append(f"{self.config.endpoints[index]}: {'no answer in time' if isinstance(error, TimeoutError) else error}")
             except CallError as error:
                 said.append(f"{self.config.endpoints[index]}: {text_of(error)}")
+            except Unsupported as error:
+                said.append(f"{self.config.endpoints[index]}: {error}")
+                self._round_error = Unsupported
             else:
                 log.info("etcd: connected to %s", link.endpoint)
                 self._link, self._next_index, self._failures_logged = link, index, False
                 return link
-        self._round_failure = "etcd cannot be reached: " + "; ".join(said)
+        self._round_failure = f"etcd cannot be {'used' if self._round_error is Unsupported else 'reached'}: {'; '.join(said)}"
         self._round_after = asyncio.get_running_loop().time() + _ROUND_PAUSE_SECONDS
         if not self._failures_logged:
             log.warning("%s; trying until it can", self._round_failure)
             self._failures_logged = True
-        raise Unavailable(self._round_failure)
+        raise self._round_error(self._round_failure)
 
     async def _meet(self, index: int) -> Link:
         link = await Link.connect(index, self.config)
@@ -211,8 +217,17 @@ class Connection:
         return link
 
     async def _greet(self, link: Link) -> None:
-        """Prove that the member works and belongs to a cluster with a leader, and find out whether it is still the same etcd."""
+        """Prove that the member works and belongs to a cluster with a leader, and find out whether it is still the same etcd.
+
+        Raises:
+            Unsupported: it is too old.
+            CallError: it does not work.
+        """
         await self._authenticate(link)
+        version = (await link.call(STATUS, StatusRequest())).version
+        if not has_ordered_progress(version):
+            raise Unsupported(f"its version is {version or 'not told'}; 3.4.25, 3.5.8, 3.6 and what came after each of them are supported")
+        link.prompt_progress = has_prompt_progress(version)
         response = await link.call(RANGE, self._record_request)
         record = response.kvs[0].value if response.kvs else b""
         cluster_id, revision = response.header.cluster_id, response.header.revision
@@ -220,12 +235,6 @@ class Connection:
             self.highest_revision = revision
             self._begin_epoch(cluster_id, record)
         self.highest_revision = max(self.highest_revision, revision)
-        try:
-            link.progress_requests = has_progress_requests((await link.call(STATUS, StatusRequest())).version)
-        except CallError as error:
-            if error.code in (StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED):
-                raise
-            log.warning("etcd: %s does not tell its version: %s", link.endpoint, error.details)
 
     async def _authenticate(self, link: Link) -> None:
         if self.config.user is None:

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import AsyncIterator
 from typing import Any
 
-from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed
+from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed, Unavailable, Unsupported
 from storage.etcd.compactor import Compactor
 from storage.etcd.config import EtcdConfig
 from storage.etcd.connection import Connection
@@ -26,7 +26,7 @@ _NEVER = -1
 
 
 class EtcdStore:
-    """Keeps the contract of `Store` in etcd 3.4 or later. Connects when it is first used, and again whenever it has to.
+    """Keeps the contract of `Store` in etcd from 3.4.25, 3.5.8 or 3.6 on. Connects when it is first used, and again whenever it has to.
 
     Until etcd can be reached, operations raise Unavailable and watches wait.
     """
@@ -37,6 +37,23 @@ class EtcdStore:
         self._connection = Connection(config, on_epoch=self._on_epoch)
         self._watches = Watches(self._connection, self._prefix, progress_seconds=config.progress_seconds)
         self._compactor = Compactor(self._connection, interval_seconds=config.compact_seconds)
+
+    @classmethod
+    async def open(cls, config: EtcdConfig) -> EtcdStore:
+        """Return a store that has looked once whether etcd is there; one that cannot be reached is waited for by whoever uses the store.
+
+        Raises:
+            Unsupported: etcd is there, and is too old.
+        """
+        store = cls(config)
+        try:
+            await store._connection.known_epoch()
+        except Unsupported:
+            await store.close()
+            raise
+        except Unavailable:
+            pass
+        return store
 
     async def create(self, key: str, value: bytes) -> KeyValue:
         """See `Store.create`."""

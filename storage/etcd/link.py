@@ -22,7 +22,10 @@ from storage.http2.header_blocks import encode_headers
 _DEFAULT_PORT = 2379
 
 # Before these, etcd could send a progress notice ahead of the events that it covers: https://github.com/etcd-io/etcd/issues/15220
-_PROGRESS_SINCE = {(3, 4): 31, (3, 5): 13}
+_ORDERED_SINCE = {(3, 4): 25, (3, 5): 8}
+# Before these, a progress request that came while the watch was catching up was kept until the next event, and with it all that followed:
+# https://github.com/etcd-io/etcd/issues/17507
+_PROMPT_SINCE = {(3, 4): 31, (3, 5): 13}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Link:
     def __init__(self, index: int, config: EtcdConfig, connection: ClientConnection) -> None:
         self.index = index
         self.endpoint = config.endpoints[index]
-        self.progress_requests = False
+        self.prompt_progress = True
         self._connection = connection
         self._timeout_seconds = config.request_timeout_seconds
         self._token = ""
@@ -138,11 +141,20 @@ class Link:
         return block
 
 
-def has_progress_requests(version: str) -> bool:
+def has_ordered_progress(version: str) -> bool:
     """Whether an etcd of this version answers progress requests, and never ahead of the events that they cover."""
+    return _is_since(version, _ORDERED_SINCE)
+
+
+def has_prompt_progress(version: str) -> bool:
+    """Whether it also answers them as soon as it can, so that one may be sent again until it is."""
+    return _is_since(version, _PROMPT_SINCE)
+
+
+def _is_since(version: str, first_patches: dict[tuple[int, int], int]) -> bool:
     numbers = [int(part) if part.isdigit() else 0 for part in version.split("-")[0].split(".")]
     major, minor, patch = (*numbers, 0, 0, 0)[:3]
-    return (major, minor) > (3, 5) or patch >= _PROGRESS_SINCE.get((major, minor), 1 << 30)
+    return (major, minor) > (3, 5) or patch >= first_patches.get((major, minor), 1 << 30)
 
 
 def _security(config: EtcdConfig) -> ssl.SSLContext:

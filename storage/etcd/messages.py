@@ -32,7 +32,7 @@ _FIELDS = {
     "CompactionRequest": "int64 revision=1",
     "CompactionResponse": "ResponseHeader header=1",
     "WatchRequest": "WatchCreateRequest create_request=1, WatchProgressRequest progress_request=3",
-    "WatchCreateRequest": "bytes key=1, bytes range_end=2, int64 start_revision=3, bool progress_notify=4, bool prev_kv=6, bool fragment=8",
+    "WatchCreateRequest": "bytes key=1, bytes range_end=2, int64 start_revision=3, bool prev_kv=6, bool fragment=8",
     "WatchProgressRequest": "",
     "WatchResponse": (
         "ResponseHeader header=1, bool created=3, bool canceled=4, int64 compact_revision=5, string cancel_reason=6, bool fragment=7, "

@@ -27,6 +27,10 @@ from storage.store import Event, KeyValue, Progress, WatchBatch
 _PROGRESS_REQUEST = WatchRequest(progress_request=WatchProgressRequest()).SerializeToString()
 # etcd does not answer a progress request while the watch is catching up, which it looks at ten times a second.
 _ASK_AGAIN_SECONDS = 0.05
+# One that is not prompt (see `Link.prompt_progress`) is asked when it has had time to catch up, and begins anew when it has not answered
+# for so long; both are doubled then, since it may have much to look through.
+_CATCH_UP_SECONDS = 0.2
+_ANSWER_SECONDS = 0.5
 _RETRY_SECONDS = (0.05, 0.25, 0.5, 1.0)
 
 
@@ -123,6 +127,10 @@ class _Watch:
         self._wanted = 0
         self._prompter: asyncio.TimerHandle | None = None
         self._pressing = False
+        self._prompt_progress = True
+        self._asking = False
+        self._asked_at: float | None = None
+        self._patience = 1
 
     def begin(self, link: Link) -> None:
         """Open a stream that goes on from the position.
@@ -137,7 +145,7 @@ class _Watch:
         shown = self._position + self._epoch.offset
         if epoch is not self._epoch or shown < epoch.floor:
             raise Compacted(shown, max(epoch.floor, self._connection.highest_revision + epoch.offset))
-        self._link, self._fragments = link, []
+        self._link, self._fragments, self._prompt_progress = link, [], link.prompt_progress
         # A watch that begins after the newest revision is live at once; any other one has to catch up first, for a tenth of a second or
         # more, and a compaction may overtake it. But etcd tells it nothing of its progress until the next write, wherever that is.
         # One that begins in the past does so with what it has: etcd compares the compaction revision with where a watch begins, and a
@@ -152,7 +160,6 @@ class _Watch:
             start_revision=start_revision,
             prev_kv=True,
             fragment=True,
-            progress_notify=not link.progress_requests,
         )
         self._call = link.stream(WATCH, WatchRequest(create_request=create))
 
@@ -176,11 +183,14 @@ class _Watch:
         if response.canceled:
             await self._canceled(response)
         if response.created:
-            if self._link is not None and self._link.progress_requests:
-                self._wait()
-                self.want(self._wanted)
+            if self._ahead or self._prompt_progress:
+                self._begin_to_ask()
+            else:
+                delay_seconds = _CATCH_UP_SECONDS * self._patience
+                self._prompter = asyncio.get_running_loop().call_later(delay_seconds, self._begin_to_ask)
             return ()
         self._ahead = False
+        self._asked_at, self._patience = None, 1
         if response.events or self._fragments:
             self._fragments.extend(response.events)
             return () if response.fragment else self._events()
@@ -194,7 +204,7 @@ class _Watch:
         if self._position >= revision:
             return
         self._wanted = revision
-        if self._prompter is not None:
+        if self._asking:
             self._ask()
             if not self._pressing:
                 self._wait()
@@ -209,6 +219,7 @@ class _Watch:
         if self._prompter is not None:
             self._prompter.cancel()
             self._prompter = None
+        self._asking, self._asked_at = False, None
         self.cut()
         self._call = None
 
@@ -252,6 +263,11 @@ class _Watch:
             raise Unavailable(f"etcd: {reason}: the etcd user has no read permission for {self._key.decode()}")
         raise StreamEnded
 
+    def _begin_to_ask(self) -> None:
+        self._asking = True
+        self._wait()
+        self.want(self._wanted)
+
     def _wait(self) -> None:
         """Be prompted in a few seconds, or soon if somebody waits."""
         if self._prompter is not None:
@@ -266,14 +282,23 @@ class _Watch:
             self._needs_progress = True
             self.cut()
             return
+        if not self._prompt_progress and self._has_asked_in_vain():
+            self._patience *= 2
+            self.cut()
+            return
         if not self._pressing or self._position < self._wanted:
             self._ask()
         self._wait()
+
+    def _has_asked_in_vain(self) -> bool:
+        return self._asked_at is not None and asyncio.get_running_loop().time() - self._asked_at > _ANSWER_SECONDS * self._patience
 
     def _ask(self) -> None:
         """Ask for progress, as soon as the reader is there to take it."""
         if self._reading and self._call is not None:
             self._call.write(_PROGRESS_REQUEST)
+            if self._asked_at is None:
+                self._asked_at = asyncio.get_running_loop().time()
         else:
             self._put_off = True
 

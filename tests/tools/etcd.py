@@ -19,13 +19,16 @@ _START_SECONDS = 30.0
 class Etcd:
     """One member. `flags` are added to its command line; the data outlives `stop` and `start`."""
 
-    def __init__(self, folder: Path, *, name: str = "default", scheme: str = "http", flags: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, *, name: str = "default", scheme: str = "http", flags: tuple[str, ...] = (), program: str = "etcd"
+    ) -> None:
         client_port, peer_port = free_ports(2)
         self.folder = folder
         self.name = name
         self.url = f"{scheme}://127.0.0.1:{client_port}"
         self.peer_url = f"http://127.0.0.1:{peer_port}"
         self.flags = flags
+        self.program = program
         self.data = folder / f"{name}.etcd"
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / f"{name}.log"
@@ -39,7 +42,7 @@ class Etcd:
         """Start it and return at once."""
         self._log.write_bytes(b"")
         command = [
-            str(path("etcd")),
+            str(path(self.program)),
             f"--name={self.name}",
             f"--data-dir={self.data}",
             f"--listen-client-urls={self.url}",

@@ -22,7 +22,7 @@ from storage.errors import (
 from storage.etcd import EtcdConfig
 from storage.etcd.calls import CallError, StatusCode
 from storage.etcd.failures import is_stale_token, store_error, text_of
-from storage.etcd.link import has_progress_requests
+from storage.etcd.link import has_ordered_progress, has_prompt_progress
 from tests.storage.etcd.conftest import OpenStore
 from tests.tools.etcd import Etcd
 
@@ -88,20 +88,25 @@ def test_a_configuration_that_cannot_work_is_refused(options: dict[str, object],
 
 
 @pytest.mark.parametrize(
-    ("version", "has"),
+    ("version", "ordered", "prompt"),
     [
-        ("3.4.30", False),
-        ("3.4.31", True),
-        ("3.5.12", False),
-        ("3.5.13", True),
-        ("3.6.0-rc.0", True),
-        ("3.7.3", True),
-        ("3.3.27", False),
-        ("", False),
+        ("", False, False),
+        ("3.3.27", False, False),
+        ("3.4.24", False, False),
+        ("3.4.25", True, False),
+        ("3.4.30", True, False),
+        ("3.4.31", True, True),
+        ("3.5.7", False, False),
+        ("3.5.8", True, False),
+        ("3.5.12", True, False),
+        ("3.5.13", True, True),
+        ("3.6.0-rc.0", True, True),
+        ("3.7.3", True, True),
+        ("4.0.0", True, True),
     ],
 )
-def test_progress_requests_are_trusted_from_the_versions_that_keep_them_in_order(version: str, has: bool) -> None:
-    assert has_progress_requests(version) is has
+def test_progress_is_trusted_from_the_versions_that_keep_it_in_order(version: str, ordered: bool, prompt: bool) -> None:
+    assert (has_ordered_progress(version), has_prompt_progress(version)) == (ordered, prompt)
 
 
 def test_the_password_is_not_shown() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.errors import Compacted, StoreError, Unavailable, Unknown
-from storage.etcd import EtcdStore
+from storage.errors import Compacted, StoreError, Unavailable, Unknown, Unsupported
+from storage.etcd import EtcdConfig, EtcdStore
 from storage.store import KeyValue
 from tests.storage.etcd.conftest import OpenStore
 from tests.storage.following import PODS, following
@@ -130,13 +130,35 @@ async def test_a_member_that_falls_silent_is_left_for_another(make_etcd: Callabl
         members[0].resume()
 
 
-async def test_an_etcd_without_progress_requests_tells_its_progress_by_itself(
+@pytest.mark.parametrize("catch_up_seconds", [pytest.param(None, id="asked in time"), pytest.param(0.0, id="asked too early")])
+async def test_progress_is_had_from_an_etcd_that_keeps_to_itself_what_it_is_asked_too_early(
+    make_etcd: Callable[..., Etcd], open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, catch_up_seconds: float | None
+) -> None:
+    """A watch that has to catch up in a quiet prefix gets no event, and with none this etcd never answers; so the watch begins anew."""
+    if catch_up_seconds is not None:
+        monkeypatch.setattr("storage.etcd.watch._CATCH_UP_SECONDS", catch_up_seconds)
+    etcd = make_etcd(program="etcd-3.5.12")
+    etcd.start()
+    store = open_store(etcd, progress_seconds=0.01)
+    for n in range(5):
+        before = await store.current_revision()
+        elsewhere = await store.create(f"/registry/other/{n}", b"x")
+        async with following(store, after_revision=before) as watch:
+            await watch.until_progress(elsewhere.revision)
+            created = await store.create(f"{PODS}{n}", b"x")
+            assert [event.revision for event in await watch.until_events(1)] == [created.revision]
+
+
+async def test_a_member_that_is_too_old_is_passed_over_for_one_that_is_not(
     make_etcd: Callable[..., Etcd], open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.etcd.link._PROGRESS_SINCE", {(3, 7): 1000})
-    etcd = make_etcd(flags=("--watch-progress-notify-interval=100ms",))
-    etcd.start()
-    store = open_store(etcd)
-    async with following(store, after_revision=await store.current_revision()) as watch:
-        elsewhere = await store.create("/registry/other/a", b"x")
-        await watch.until_progress(elsewhere.revision)
+    """As while a cluster is brought to a newer version; alone, it is told what is wrong with it."""
+    monkeypatch.setattr("storage.etcd.link._ORDERED_SINCE", {(3, 5): 13})
+    old, new = make_etcd(name="old", program="etcd-3.5.12"), make_etcd(name="new")
+    for etcd in (old, new):
+        etcd.start()
+    await open_store(old, new).current_revision()
+    with pytest.raises(Unsupported, match=r"cannot be used.*3\.5\.12"):
+        await open_store(old).current_revision()
+    with pytest.raises(Unsupported, match=r"3\.5\.12"):
+        await EtcdStore.open(EtcdConfig(endpoints=(old.url,)))
