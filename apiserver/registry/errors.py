@@ -21,6 +21,7 @@ from storage.errors import (
     StoreLocked,
     Unavailable,
     Unknown,
+    Unsupported,
     ValueTooLarge,
     WatcherTooSlow,
 )
@@ -48,6 +49,7 @@ TABLE: dict[type[StoreError], Callable[[StoreError, GroupResource, str], APIErro
     WatcherTooSlow: lambda *_: errors.expired("The resourceVersion for the provided watch is too old."),
     Overloaded: lambda *_: errors.too_many_requests("too many writes are waiting, please try again later"),
     Unavailable: lambda *_: errors.service_unavailable("the store cannot be reached, please try again later"),
+    Unsupported: lambda *_: errors.service_unavailable("the store is of a version that cannot be used"),
     Unknown: lambda *_: errors.timeout("the store did not answer in time; whether the write was done is not known"),
     Corrupted: lambda *_: errors.internal_error("the stored object cannot be read"),
     StoreLocked: lambda *_: errors.service_unavailable("the store is served by another process"),
