@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -179,8 +178,9 @@ class Listener(web.Server):
         """Set while no request is being answered, which is not kept up to date before `parting`."""
         self._busy = 0
         self._multiplexed: set[Http2Connection] = set()
-        self._alone = asyncio.Event()
-        """Set when the last connection of HTTP/2 has gone."""
+        self.left = asyncio.Event()
+        """Set while there is no connection of HTTP/2. They close by themselves after `part`, when nothing runs on them."""
+        self.left.set()
 
     def __call__(self) -> Connection:
         """Make what handles a connection of HTTP/1.1."""
@@ -208,6 +208,7 @@ class Listener(web.Server):
             on_lost=self._forget,
         )
         self._multiplexed.add(connection)
+        self.left.clear()
         return connection
 
     def _make(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> _Request:
@@ -249,18 +250,13 @@ class Listener(web.Server):
                 connection.close()
 
     def pre_shutdown(self) -> None:
-        """Close what waits for a next request; connections of HTTP/2 have asked for no more by themselves, and close when it is so."""
+        """Close what waits for a next request."""
         for connection in self.connections:
             if not isinstance(connection.transport, Lane):
                 connection.close()
 
     async def shutdown(self, timeout: float | None = None) -> None:
         """Cut off what is still answered, after so many seconds, and close everything."""
-        if self._multiplexed:
-            self._alone.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    await self._alone.wait()
         for multiplexed in list(self._multiplexed):
             multiplexed.close()
         await super().shutdown(timeout)
@@ -268,4 +264,4 @@ class Listener(web.Server):
     def _forget(self, multiplexed: Http2Connection) -> None:
         self._multiplexed.discard(multiplexed)
         if not self._multiplexed:
-            self._alone.set()
+            self.left.set()

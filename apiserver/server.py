@@ -116,9 +116,12 @@ class Server:
             async with asyncio.timeout(timeout_seconds):
                 await self._listener.quiet.wait()
                 await asyncio.sleep(linger_seconds)
+                self._accept_no_more()
+                await self._listener.left.wait()
                 await self._listener.quiet.wait()
         except TimeoutError:
-            _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
+            if not self._listener.quiet.is_set():
+                _log.warning("requests were still running %g seconds after the signal to stop; they are cut off", timeout_seconds)
         finally:
             self._accept_no_more()
             await self._acceptor.close()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from hpack import Decoder, HPACKError, OversizedHeaderListError
 
 from apiserver.http2 import frames
+from apiserver.http2.farewell import Farewell
 from apiserver.http2.frames import Code, Http2Error
 from apiserver.http2.heads import BadHead, RequestHead
 from apiserver.http2.lane import Lane
@@ -31,7 +32,6 @@ _CONNECTION_WINDOW: Final = _STREAM_WINDOW * _MOST_STREAMS
 _RESETS: Final = 200
 _FLUSH_BYTES: Final = 64 * 1024
 _SMALLEST_BLOCK: Final = 64
-_FAREWELL_SECONDS: Final = 1.0
 
 
 class Http2Connection(asyncio.Protocol):
@@ -56,6 +56,8 @@ class Http2Connection(asyncio.Protocol):
         self._decoder = Decoder(max_header_list_size=max_header_bytes)
         self._received = bytearray()
         self._preface_due = self._settings_due = True
+        self.unacknowledged_settings = 0
+        """How many of ours the client has not said yet that it keeps to."""
         self._lanes: dict[int, Lane] = {}
         self._idle: list[Lane] = []
         self._last_stream = 0
@@ -68,13 +70,14 @@ class Http2Connection(asyncio.Protocol):
         self._out_bytes = 0
         self._flushing = False
         self._writable = True
+        self._full = self._holding = False
         self._more_room = False
         self._resets = 0
         self._answered = 0
         self._leaving = False
         self._used = True
         self._watchdog: asyncio.TimerHandle | None = None
-        self._farewell: asyncio.TimerHandle | None = None
+        self._farewell: Farewell | None = None
 
     # The connection below
 
@@ -82,6 +85,7 @@ class Http2Connection(asyncio.Protocol):
         """Say how we want to be spoken to."""
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self.transport = transport  # type: ignore[assignment] # uvloop's is none by class
+        self.unacknowledged_settings += 1
         said = {
             frames.MAX_CONCURRENT_STREAMS: _MOST_STREAMS,
             frames.INITIAL_WINDOW_SIZE: _STREAM_WINDOW,
@@ -118,9 +122,9 @@ class Http2Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all who still answer."""
         self._leaving = True
-        for timer in (self._watchdog, self._farewell):
-            if timer is not None:
-                timer.cancel()
+        for ending in (self._watchdog, self._farewell):
+            if ending is not None:
+                ending.cancel()
         lanes, self._lanes, self._idle = [*self._lanes.values(), *self._idle], {}, []
         for lane in lanes:
             lane.lost()
@@ -128,12 +132,12 @@ class Http2Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Let everything wait; read nothing that would have to be answered."""
-        self._writable = False
+        self._full, self._writable = True, False
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Go on."""
-        self._writable = True
+        self._full, self._writable = False, not self._holding
         self.transport.resume_reading()
         self._pump()
 
@@ -149,6 +153,8 @@ class Http2Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flushing = False
+        if self._holding:
+            return
         if self._out and not self.transport.is_closing():
             self.transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
         self._out = []
@@ -162,10 +168,29 @@ class Http2Connection(asyncio.Protocol):
         What it begins before it hears of that is still answered, and so is what it begins in spite of it: it cannot send a body again.
         """
         if self._farewell is None and not self._leaving:
-            self.send(frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR))
-            self._farewell = self._loop.call_later(_FAREWELL_SECONDS, self._leave_when_idle)
+            self._farewell = Farewell(self, used=self._last_stream > 0)
 
-    def _leave_when_idle(self) -> None:
+    def hold(self) -> tuple[int, int]:
+        """Send nothing of what is written from now on; return how many streams the client has open, and how many it may."""
+        self._flush()
+        self._holding, self._writable = True, False
+        return len(self._lanes), _MOST_STREAMS
+
+    def limit(self, streams: int) -> None:
+        """Tell the client at once how many streams it may have; more are not refused."""
+        self.unacknowledged_settings += 1
+        self.transport.write(frames.settings({frames.MAX_CONCURRENT_STREAMS: streams}))
+
+    def say_farewell(self) -> None:
+        """Send what was held, behind the word that no more streams are wanted: none is refused yet."""
+        self._holding, self._writable = False, not self._full
+        ping = frames.frame(frames.PING, 0, 0, bytes(8))
+        self._out.insert(0, frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR) + ping)
+        self._flush()
+        self._pump()
+
+    def leave_when_idle(self) -> None:
+        """Close, at once or with the last stream."""
         self._leaving = True
         if not self._lanes:
             self.send(frames.go_away(self._last_stream, Code.NO_ERROR))
@@ -173,6 +198,7 @@ class Http2Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close now."""
+        self._holding = False
         self._flush()
         self.transport.close()
 
@@ -301,6 +327,8 @@ class Http2Connection(asyncio.Protocol):
             raise Http2Error(Code.STREAM_CLOSED, "the stream has been closed")
         self._last_stream = stream
         self._used = True
+        if self._farewell is not None:
+            self._farewell.begun()
         if len(self._lanes) >= _MOST_STREAMS:
             self._count_reset()
             self.send(frames.reset(stream, Code.REFUSED_STREAM))
@@ -334,6 +362,8 @@ class Http2Connection(asyncio.Protocol):
     def _take_reset(self, _flags: int, stream: int, payload: bytes) -> None:
         if len(payload) != 4:
             raise Http2Error(Code.FRAME_SIZE_ERROR, "a reset has four bytes")
+        if self._farewell is not None:
+            self._farewell.given_up()
         lane = self._lanes.pop(stream, None)
         if lane is None:
             self._check_closed(stream)
@@ -349,6 +379,9 @@ class Http2Connection(asyncio.Protocol):
         if len(payload) % 6 or (flags & frames.ACK and payload):
             raise Http2Error(Code.FRAME_SIZE_ERROR, "settings have six bytes each")
         if flags & frames.ACK:
+            self.unacknowledged_settings = max(0, self.unacknowledged_settings - 1)
+            if self._farewell is not None and not self.unacknowledged_settings:
+                self._farewell.acknowledged()
             return
         for number, value in frames.read_settings(payload):
             if number == frames.INITIAL_WINDOW_SIZE:
@@ -377,6 +410,8 @@ class Http2Connection(asyncio.Protocol):
         if not flags & frames.ACK:
             self._used = True
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
+        elif self._farewell is not None:
+            self._farewell.heard()
 
     def _take_go_away(self, _flags: int, stream: int, _payload: bytes) -> None:
         if stream:
@@ -452,7 +487,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _after_stream(self) -> None:
         if self._leaving and not self._lanes:
-            self._loop.call_soon(self._leave_when_idle)
+            self._loop.call_soon(self.leave_when_idle)
 
     # Windows
 

@@ -60,6 +60,8 @@ class Client:
         """What the server has said that it takes, by stream."""
         self.generous = True
         """Whether room is given back for what has come."""
+        self.obedient = True
+        """Whether it says that it keeps to the server's settings."""
         self._encoder = Encoder()
         self._decoder = Decoder()
         self._next = 1
@@ -109,9 +111,12 @@ class Client:
             self.gone_away = frame.code
         elif type_ == frames.SETTINGS and not flags & frames.ACK:
             self.settings |= dict(frames.read_settings(frame.payload))
-            self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
-        elif type_ == frames.PING:
+            if self.obedient:
+                self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        elif type_ == frames.PING and flags & frames.ACK:
             self.pongs += 1
+        elif type_ == frames.PING:
+            self.send(frames.frame(frames.PING, frames.ACK, 0, frame.payload))
         elif type_ == frames.WINDOW_UPDATE:
             self.credit[stream] = self.credit.get(stream, 0) + frames.word(frame.payload)
         if type_ in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM:
