@@ -49,9 +49,10 @@ def test_the_package_is_built_from_what_is_copied_and_nothing_is_missing(tmp_pat
     with zipfile.ZipFile(wheel) as opened:
         inside = set(opened.namelist())
         [entry_points] = [opened.read(name).decode() for name in inside if name.endswith("entry_points.txt")]
-    modules = {str(file.relative_to(ROOT)) for package in ("apiserver", "openapi", "storage") for file in (ROOT / package).rglob("*.py")}
+    packages = ("apiserver", "http2", "openapi", "storage")
+    modules = {str(file.relative_to(ROOT)) for package in packages for file in (ROOT / package).rglob("*.py")}
     assert modules <= inside
-    assert {f"{package}/py.typed" for package in ("apiserver", "openapi", "storage")} <= inside
+    assert {f"{package}/py.typed" for package in packages} <= inside
     assert "clrk-apiserver = " in entry_points
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from hpack import Decoder, HPACKError, OversizedHeaderListError
 
-from apiserver.http2 import frames
 from apiserver.http2.farewell import Farewell
-from apiserver.http2.frames import Code, Http2Error
 from apiserver.http2.heads import BadHead, RequestHead
 from apiserver.http2.lane import Lane
+from http2 import frames
+from http2.frames import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
     from apiserver.request import Peer
@@ -91,7 +91,7 @@ class Http2Connection(asyncio.Protocol):
             frames.INITIAL_WINDOW_SIZE: _STREAM_WINDOW,
             frames.MAX_HEADER_LIST_SIZE: self._max_header_bytes,
         }
-        self.send(frames.settings(said) + frames.window_update(0, _CONNECTION_WINDOW - frames.WINDOW_BYTES))
+        self.send(frames.settings_frame(said) + frames.window_update(0, _CONNECTION_WINDOW - frames.WINDOW_BYTES))
         self._watchdog = self._loop.call_later(self._idle_seconds, self._look)
 
     def _look(self) -> None:
@@ -113,7 +113,7 @@ class Http2Connection(asyncio.Protocol):
                 # Not for each of the client's words: what they allow together goes out in larger pieces.
                 self._more_room = False
                 self._pump()
-        except Http2Error as error:
+        except ProtocolError as error:
             self._break(error.code, str(error))
 
     def eof_received(self) -> None:
@@ -179,13 +179,13 @@ class Http2Connection(asyncio.Protocol):
     def limit(self, streams: int) -> None:
         """Tell the client at once how many streams it may have; more are not refused."""
         self.unacknowledged_settings += 1
-        self.transport.write(frames.settings({frames.MAX_CONCURRENT_STREAMS: streams}))
+        self.transport.write(frames.settings_frame({frames.MAX_CONCURRENT_STREAMS: streams}))
 
     def say_farewell(self) -> None:
         """Send what was held, behind the word that no more streams are wanted: none is refused yet."""
         self._holding, self._writable = False, not self._full
         ping = frames.frame(frames.PING, 0, 0, bytes(8))
-        self._out.insert(0, frames.go_away(frames.MOST_WINDOW_BYTES, Code.NO_ERROR) + ping)
+        self._out.insert(0, frames.goaway(frames.MAX_WINDOW_BYTES, ErrorCode.NO_ERROR) + ping)
         self._flush()
         self._pump()
 
@@ -193,7 +193,7 @@ class Http2Connection(asyncio.Protocol):
         """Close, at once or with the last stream."""
         self._leaving = True
         if not self._lanes:
-            self.send(frames.go_away(self._last_stream, Code.NO_ERROR))
+            self.send(frames.goaway(self._last_stream, ErrorCode.NO_ERROR))
             self.close()
 
     def close(self) -> None:
@@ -202,10 +202,10 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
         self.transport.close()
 
-    def _break(self, code: Code, reason: str) -> None:
+    def _break(self, code: ErrorCode, reason: str) -> None:
         _log.debug("a connection of %s is ended: %s", self.peer.address, reason)
         self._leaving = True
-        self.send(frames.go_away(self._last_stream, code))
+        self.send(frames.goaway(self._last_stream, code))
         self.close()
 
     # What comes
@@ -216,25 +216,25 @@ class Http2Connection(asyncio.Protocol):
         if self._preface_due:
             begun = bytes(received[: len(frames.PREFACE)])
             if not frames.PREFACE.startswith(begun):
-                raise Http2Error(Code.PROTOCOL_ERROR, "no preface")
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no preface")
             if len(begun) < len(frames.PREFACE):
                 return
             self._preface_due = False
             at = len(begun)
         size = len(received)
         while size - at >= 9 and not self.transport.is_closing():
-            length, type_, flags, stream = frames.read_head(received, at)
+            type_, flags, stream, length = frames.head_of(received, at)
             if length > frames.FRAME_BYTES:
-                raise Http2Error(Code.FRAME_SIZE_ERROR, "a frame is too large")
+                raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a frame is too large")
             if self._settings_due and (type_ != frames.SETTINGS or flags & frames.ACK):
-                raise Http2Error(Code.PROTOCOL_ERROR, "no settings behind the preface")
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no settings behind the preface")
             self._settings_due = False
             if size - at < 9 + length:
                 break
             payload = bytes(received[at + 9 : at + 9 + length])
             at += 9 + length
             if self._block_of is not None and (type_ != frames.CONTINUATION or stream != self._block_of[0]):
-                raise Http2Error(Code.PROTOCOL_ERROR, "a head is interrupted")
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a head is interrupted")
             take = _TAKE[type_] if type_ < len(_TAKE) else None
             if take is not None:
                 take(self, flags, stream, payload)
@@ -242,7 +242,7 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_data(self, flags: int, stream: int, payload: bytes) -> None:
         size = len(payload)
-        content = _unpadded(payload) if flags & frames.PADDED else payload
+        content = frames.without_padding(payload) if flags & frames.PADDED else payload
         self._unacknowledged += size
         if self._unacknowledged >= _CONNECTION_WINDOW // 2:
             self.send(frames.window_update(0, self._unacknowledged))
@@ -250,19 +250,19 @@ class Http2Connection(asyncio.Protocol):
         lane = self._lanes.get(stream)
         if lane is None:
             self._check_closed(stream)
-            self.send(frames.reset(stream, Code.STREAM_CLOSED))
+            self.send(frames.rst_stream(stream, ErrorCode.STREAM_CLOSED))
             return
         if lane.request_ended:
-            self._reset(lane, Code.STREAM_CLOSED)
+            self._reset(lane, ErrorCode.STREAM_CLOSED)
             return
         lane.received_bytes += size
         if lane.received_bytes > _STREAM_WINDOW:
-            raise Http2Error(Code.FLOW_CONTROL_ERROR, "more than a stream's window")
+            raise ProtocolError(ErrorCode.FLOW_CONTROL_ERROR, "more than a stream's window")
         ended = bool(flags & frames.END_STREAM)
         if lane.expected_bytes is not None:
             lane.expected_bytes -= len(content)
             if lane.expected_bytes < 0 or (ended and lane.expected_bytes):
-                self._reset(lane, Code.PROTOCOL_ERROR)
+                self._reset(lane, ErrorCode.PROTOCOL_ERROR)
                 return
         lane.feed(content, ended=ended)
         if lane.is_reading():
@@ -276,21 +276,21 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_headers(self, flags: int, stream: int, payload: bytes) -> None:
         if not stream & 1:
-            raise Http2Error(Code.PROTOCOL_ERROR, "clients' streams have odd numbers")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "clients' streams have odd numbers")
         if flags & frames.PADDED:
-            payload = _unpadded(payload)
-        if flags & frames.HAS_PRIORITY:
+            payload = frames.without_padding(payload)
+        if flags & frames.PRIORITIZED:
             if len(payload) < 5:
-                raise Http2Error(Code.FRAME_SIZE_ERROR, "too short")
-            if frames.word(payload) == stream:
-                raise Http2Error(Code.PROTOCOL_ERROR, "a stream depends on itself")
+                raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "too short")
+            if frames.uint(payload) == stream:
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a stream depends on itself")
             payload = payload[5:]
         self._block_of = stream, flags
         self._add_block(flags, payload)
 
     def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
         if self._block_of is None:
-            raise Http2Error(Code.PROTOCOL_ERROR, "nothing is continued")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "nothing is continued")
         if len(payload) < _SMALLEST_BLOCK and not flags & frames.END_HEADERS:
             # A flood of next to nothing; whole heads come in few frames.
             self._count_reset()
@@ -299,7 +299,7 @@ class Http2Connection(asyncio.Protocol):
     def _add_block(self, flags: int, payload: bytes) -> None:
         self._block += payload
         if len(self._block) > self._max_header_bytes:
-            raise Http2Error(Code.ENHANCE_YOUR_CALM, "the head of a request is too large")
+            raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "the head of a request is too large")
         if not flags & frames.END_HEADERS:
             return
         assert self._block_of is not None
@@ -309,9 +309,9 @@ class Http2Connection(asyncio.Protocol):
         try:
             fields = self._decoder.decode(block, raw=True)
         except OversizedHeaderListError as error:
-            raise Http2Error(Code.ENHANCE_YOUR_CALM, "the head of a request is too large") from error
+            raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "the head of a request is too large") from error
         except HPACKError as error:
-            raise Http2Error(Code.COMPRESSION_ERROR, str(error)) from error
+            raise ProtocolError(ErrorCode.COMPRESSION_ERROR, str(error)) from error
         self._take_head(stream, fields, ended=bool(flags & frames.END_STREAM))
 
     def _take_head(self, stream: int, fields: Iterable[tuple[bytes, bytes]], *, ended: bool) -> None:
@@ -319,19 +319,19 @@ class Http2Connection(asyncio.Protocol):
         if lane is not None:
             # Trailers, which nobody here reads.
             if lane.request_ended or not ended or lane.expected_bytes or any(name[:1] == b":" for name, _ in fields):
-                self._reset(lane, Code.STREAM_CLOSED if lane.request_ended else Code.PROTOCOL_ERROR)
+                self._reset(lane, ErrorCode.STREAM_CLOSED if lane.request_ended else ErrorCode.PROTOCOL_ERROR)
             else:
                 lane.feed(b"", ended=True)
             return
         if stream <= self._last_stream:
-            raise Http2Error(Code.STREAM_CLOSED, "the stream has been closed")
+            raise ProtocolError(ErrorCode.STREAM_CLOSED, "the stream has been closed")
         self._last_stream = stream
         self._used = True
         if self._farewell is not None:
             self._farewell.begun()
         if len(self._lanes) >= _MOST_STREAMS:
             self._count_reset()
-            self.send(frames.reset(stream, Code.REFUSED_STREAM))
+            self.send(frames.rst_stream(stream, ErrorCode.REFUSED_STREAM))
             return
         try:
             head = RequestHead(fields)
@@ -339,7 +339,7 @@ class Http2Connection(asyncio.Protocol):
                 raise BadHead
         except BadHead:
             self._count_reset()
-            self.send(frames.reset(stream, Code.PROTOCOL_ERROR))
+            self.send(frames.rst_stream(stream, ErrorCode.PROTOCOL_ERROR))
             return
         lane = self._lanes[stream] = self._idle.pop() if self._idle else self._new_lane()
         lane.received_bytes = 0
@@ -353,15 +353,15 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_priority(self, _flags: int, stream: int, payload: bytes) -> None:
         if not stream:
-            raise Http2Error(Code.PROTOCOL_ERROR, "no stream")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no stream")
         if len(payload) != 5:
-            self._refuse(stream, Code.FRAME_SIZE_ERROR)
-        elif frames.word(payload) == stream:
-            self._refuse(stream, Code.PROTOCOL_ERROR)
+            self._refuse(stream, ErrorCode.FRAME_SIZE_ERROR)
+        elif frames.uint(payload) == stream:
+            self._refuse(stream, ErrorCode.PROTOCOL_ERROR)
 
     def _take_reset(self, _flags: int, stream: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Http2Error(Code.FRAME_SIZE_ERROR, "a reset has four bytes")
+            raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a reset has four bytes")
         if self._farewell is not None:
             self._farewell.given_up()
         lane = self._lanes.pop(stream, None)
@@ -375,38 +375,38 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_settings(self, flags: int, stream: int, payload: bytes) -> None:
         if stream:
-            raise Http2Error(Code.PROTOCOL_ERROR, "settings of a stream")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "settings of a stream")
         if len(payload) % 6 or (flags & frames.ACK and payload):
-            raise Http2Error(Code.FRAME_SIZE_ERROR, "settings have six bytes each")
+            raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "settings have six bytes each")
         if flags & frames.ACK:
             self.unacknowledged_settings = max(0, self.unacknowledged_settings - 1)
             if self._farewell is not None and not self.unacknowledged_settings:
                 self._farewell.acknowledged()
             return
-        for number, value in frames.read_settings(payload):
+        for number, value in frames.settings_of(payload):
             if number == frames.INITIAL_WINDOW_SIZE:
-                if value > frames.MOST_WINDOW_BYTES:
-                    raise Http2Error(Code.FLOW_CONTROL_ERROR, "a window is too large")
+                if value > frames.MAX_WINDOW_BYTES:
+                    raise ProtocolError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
                 more, self._stream_window = value - self._stream_window, value
                 for lane in self._lanes.values():
                     lane.window += more
-                    if lane.window > frames.MOST_WINDOW_BYTES:
-                        raise Http2Error(Code.FLOW_CONTROL_ERROR, "a window is too large")
+                    if lane.window > frames.MAX_WINDOW_BYTES:
+                        raise ProtocolError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
             elif number == frames.MAX_FRAME_SIZE and not frames.FRAME_BYTES <= value < 1 << 24:
-                raise Http2Error(Code.PROTOCOL_ERROR, "no size of frames")
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no size of frames")
             elif number == frames.ENABLE_PUSH and value > 1:
-                raise Http2Error(Code.PROTOCOL_ERROR, "neither yes nor no")
+                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "neither yes nor no")
         self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
         self._more_room = True
 
     def _take_push(self, _flags: int, _stream: int, _payload: bytes) -> None:
-        raise Http2Error(Code.PROTOCOL_ERROR, "clients push nothing")
+        raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "clients push nothing")
 
     def _take_ping(self, flags: int, stream: int, payload: bytes) -> None:
         if stream:
-            raise Http2Error(Code.PROTOCOL_ERROR, "a ping of a stream")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a ping of a stream")
         if len(payload) != 8:
-            raise Http2Error(Code.FRAME_SIZE_ERROR, "a ping has eight bytes")
+            raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a ping has eight bytes")
         if not flags & frames.ACK:
             self._used = True
             self.send(frames.frame(frames.PING, frames.ACK, 0, payload))
@@ -415,16 +415,16 @@ class Http2Connection(asyncio.Protocol):
 
     def _take_go_away(self, _flags: int, stream: int, _payload: bytes) -> None:
         if stream:
-            raise Http2Error(Code.PROTOCOL_ERROR, "the end of a stream")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "the end of a stream")
 
     def _take_window_update(self, _flags: int, stream: int, payload: bytes) -> None:
         if len(payload) != 4:
-            raise Http2Error(Code.FRAME_SIZE_ERROR, "a window update has four bytes")
-        more = frames.word(payload)
+            raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a window update has four bytes")
+        more = frames.uint(payload)
         if not stream:
             self._window += more
-            if not more or self._window > frames.MOST_WINDOW_BYTES:
-                raise Http2Error(Code.FLOW_CONTROL_ERROR if more else Code.PROTOCOL_ERROR, "no window")
+            if not more or self._window > frames.MAX_WINDOW_BYTES:
+                raise ProtocolError(ErrorCode.FLOW_CONTROL_ERROR if more else ErrorCode.PROTOCOL_ERROR, "no window")
             self._more_room = True
             return
         lane = self._lanes.get(stream)
@@ -432,30 +432,30 @@ class Http2Connection(asyncio.Protocol):
             self._check_closed(stream)
             return
         lane.window += more
-        if not more or lane.window > frames.MOST_WINDOW_BYTES:
-            self._reset(lane, Code.FLOW_CONTROL_ERROR if more else Code.PROTOCOL_ERROR)
+        if not more or lane.window > frames.MAX_WINDOW_BYTES:
+            self._reset(lane, ErrorCode.FLOW_CONTROL_ERROR if more else ErrorCode.PROTOCOL_ERROR)
         else:
             self._more_room = True
 
     def _check_closed(self, stream: int) -> None:
         """A frame for a stream that has ended may have been on its way; one for a stream that has not begun is an error."""
         if not stream or stream > self._last_stream or not stream & 1:
-            raise Http2Error(Code.PROTOCOL_ERROR, "the stream has not begun")
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "the stream has not begun")
 
     # Streams end
 
-    def _refuse(self, stream: int, code: Code) -> None:
+    def _refuse(self, stream: int, code: ErrorCode) -> None:
         lane = self._lanes.get(stream)
         if lane is not None:
             self._reset(lane, code)
         else:
             self._count_reset()
-            self.send(frames.reset(stream, code))
+            self.send(frames.rst_stream(stream, code))
 
-    def _reset(self, lane: Lane, code: Code) -> None:
+    def _reset(self, lane: Lane, code: ErrorCode) -> None:
         """End a stream for what its client has done."""
         self._count_reset()
-        self.send(frames.reset(lane.stream, code))
+        self.send(frames.rst_stream(lane.stream, code))
         self._lanes.pop(lane.stream, None)
         lane.lost()
         self._after_stream()
@@ -463,7 +463,7 @@ class Http2Connection(asyncio.Protocol):
     def _count_reset(self) -> None:
         self._resets += 1
         if self._resets > _RESETS + self._answered:
-            raise Http2Error(Code.ENHANCE_YOUR_CALM, "too many streams are given up")
+            raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "too many streams are given up")
 
     def ended(self, lane: Lane, stream: int, *, reusable: bool) -> None:
         """A stream has been answered."""
@@ -473,9 +473,9 @@ class Http2Connection(asyncio.Protocol):
             self._idle.append(lane)
         self._after_stream()
 
-    def give_up(self, lane: Lane, code: Code) -> None:
+    def give_up(self, lane: Lane, code: ErrorCode) -> None:
         """End a stream whose response cannot be completed."""
-        self.send(frames.reset(lane.stream, code))
+        self.send(frames.rst_stream(lane.stream, code))
         self._lanes.pop(lane.stream, None)
         lane.stream = 0
         self._after_stream()
@@ -513,12 +513,6 @@ class Http2Connection(asyncio.Protocol):
             if self._window <= 0 or not self._writable:
                 return
             lane.pump()
-
-
-def _unpadded(payload: bytes) -> bytes:
-    if not payload or payload[0] >= len(payload):
-        raise Http2Error(Code.PROTOCOL_ERROR, "more padding than payload")
-    return payload[1 : len(payload) - payload[0]]
 
 
 _Connection = Http2Connection

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from http2.literals import literal
+
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
@@ -117,17 +119,4 @@ def _field(line: bytes) -> bytes | str:
     if name in _OF_CONNECTIONS:
         return value.lower().decode()
     # A literal that enters no table, with its name spelled out.
-    return b"\x00" + _string(name) + _string(value)
-
-
-def _string(text: bytes) -> bytes:
-    length = len(text)
-    if length < 127:
-        return bytes((length,)) + text
-    length -= 127
-    digits = bytearray(b"\x7f")
-    while length >= 128:
-        digits.append(length & 0x7F | 0x80)
-        length >>= 7
-    digits.append(length)
-    return bytes(digits) + text
+    return b"\x00" + literal(name) + literal(value)

@@ -11,8 +11,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from apiserver.http2.frames import DATA, END_HEADERS, END_STREAM, HEADERS, Code, frame, frame_head, reset
 from apiserver.http2.heads import RequestHead, ResponseHead
+from http2.frames import DATA, END_HEADERS, END_STREAM, HEADERS, ErrorCode, frame, frame_head, rst_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +90,7 @@ class Lane(asyncio.Transport):
         self._framing, self._end_queued = None, False
         if not self.request_ended:
             # Nobody wants the rest of the body.
-            self.connection.send(reset(stream, Code.NO_ERROR))
+            self.connection.send(rst_stream(stream, ErrorCode.NO_ERROR))
             self.abort()
         # One that its handler is about to close is no place for another stream.
         self.connection.ended(self, stream, reusable=not self._closing and not self._last)
@@ -232,7 +232,7 @@ class Lane(asyncio.Transport):
             # What waits is sent as far as the client takes it; nobody writes to it any more.
             self.request_ended = True
         elif self.stream:
-            self.connection.give_up(self, Code.NO_ERROR if self.response_begun else Code.INTERNAL_ERROR)
+            self.connection.give_up(self, ErrorCode.NO_ERROR if self.response_begun else ErrorCode.INTERNAL_ERROR)
         self._end()
 
     def abort(self) -> None:
@@ -240,7 +240,7 @@ class Lane(asyncio.Transport):
         if self._closing:
             return
         if self.stream:
-            self.connection.give_up(self, Code.CANCEL)
+            self.connection.give_up(self, ErrorCode.CANCEL)
         self._end()
 
     def _end(self) -> None:

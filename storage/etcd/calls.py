@@ -14,8 +14,8 @@ from collections import deque
 from enum import IntEnum
 from urllib.parse import unquote
 
+from http2.frames import ErrorCode
 from storage.http2.client import BrokenOffError, ClientConnection, Stream
-from storage.http2.frames import ErrorCode
 from storage.http2.header_blocks import Headers
 
 MESSAGE_BYTES = 1 << 30

@@ -13,8 +13,9 @@ import asyncio
 from collections import deque
 from typing import Protocol, cast
 
-from storage.http2 import frames
-from storage.http2.frames import ErrorCode, FrameReader, ProtocolError
+from http2 import frames
+from http2.frames import ErrorCode, ProtocolError
+from storage.http2.frame_reader import HEADER_BLOCK_BYTES, FrameReader
 from storage.http2.header_blocks import HeaderReader, Headers
 
 STREAM_WINDOW_BYTES = 1 << 22
@@ -27,7 +28,7 @@ _SETTINGS = {
     frames.HEADER_TABLE_SIZE: 0,
     frames.ENABLE_PUSH: 0,
     frames.INITIAL_WINDOW_SIZE: STREAM_WINDOW_BYTES,
-    frames.MAX_HEADER_LIST_SIZE: frames.HEADER_BLOCK_BYTES,
+    frames.MAX_HEADER_LIST_SIZE: HEADER_BLOCK_BYTES,
 }
 
 
@@ -276,7 +277,7 @@ class ClientConnection(asyncio.Protocol):
         if stream.to_grant > STREAM_WINDOW_BYTES:
             raise ProtocolError(ErrorCode.FLOW_CONTROL_ERROR, "more data than the window of its stream")
         if flags & frames.PADDED:
-            payload = frames.without_padding(frames.DATA, flags, payload)
+            payload = frames.without_padding(payload)
         ended = bool(flags & frames.END_STREAM)
         if ended:
             self._finish(stream)

@@ -12,7 +12,9 @@ from types import MappingProxyType
 
 from hpack import Decoder, HPACKError
 
-from storage.http2.frames import HEADER_BLOCK_BYTES, ErrorCode, ProtocolError
+from http2.frames import ErrorCode, ProtocolError
+from http2.literals import literal
+from storage.http2.frame_reader import HEADER_BLOCK_BYTES
 
 Headers = Mapping[str, str]
 
@@ -37,8 +39,7 @@ def encode_headers(headers: Iterable[tuple[str, str]]) -> bytes:
             block.append(0x80 | index)
             continue
         block.append(_NEVER_INDEXED)
-        for part in (name.encode("ascii"), value.encode("utf-8")):
-            block += _length(len(part)) + part
+        block += literal(name.encode("ascii")) + literal(value.encode("utf-8"))
     return bytes(block)
 
 
@@ -73,19 +74,6 @@ class HeaderReader:
                 self._known.clear()
             self._known[block] = headers
         return headers
-
-
-def _length(size: int) -> bytes:
-    """Return a length of seven bits and more, not compressed by Huffman's code."""
-    if size < 127:
-        return bytes((size,))
-    more = bytearray((127,))
-    size -= 127
-    while size >= 128:
-        more.append(size & 127 | 128)
-        size >>= 7
-    more.append(size)
-    return bytes(more)
 
 
 def _text(part: bytes | str) -> str:

@@ -10,7 +10,7 @@ from struct import unpack
 
 from hpack import Decoder, Encoder
 
-from apiserver.http2 import frames
+from http2 import frames
 from tests.apiserver.running import Listening
 
 Header = tuple[str, str]
@@ -92,7 +92,7 @@ class Client:
 
     async def next(self) -> Frame:
         """The next frame; it is written down too. An IncompleteReadError at the end of the connection."""
-        length, type_, flags, stream = frames.read_head(await self.reader.readexactly(9), 0)
+        type_, flags, stream, length = frames.head_of(await self.reader.readexactly(9), 0)
         frame = Frame(type_, flags, stream, await self.reader.readexactly(length))
         answer = self.answers.get(stream)
         if type_ == frames.HEADERS:
@@ -110,7 +110,7 @@ class Client:
         elif type_ == frames.GOAWAY:
             self.gone_away = frame.code
         elif type_ == frames.SETTINGS and not flags & frames.ACK:
-            self.settings |= dict(frames.read_settings(frame.payload))
+            self.settings |= dict(frames.settings_of(frame.payload))
             if self.obedient:
                 self.send(frames.frame(frames.SETTINGS, frames.ACK, 0))
         elif type_ == frames.PING and flags & frames.ACK:
@@ -118,7 +118,7 @@ class Client:
         elif type_ == frames.PING:
             self.send(frames.frame(frames.PING, frames.ACK, 0, frame.payload))
         elif type_ == frames.WINDOW_UPDATE:
-            self.credit[stream] = self.credit.get(stream, 0) + frames.word(frame.payload)
+            self.credit[stream] = self.credit.get(stream, 0) + frames.uint(frame.payload)
         if type_ in (frames.HEADERS, frames.DATA) and flags & frames.END_STREAM:
             assert answer is not None
             answer.ended = True
@@ -147,7 +147,7 @@ async def talking(listening: Listening, *, settings: dict[int, int] | None = Non
     context.set_alpn_protocols(["h2"])
     reader, writer = await asyncio.open_connection("127.0.0.1", listening.port, ssl=context, server_hostname="localhost")
     client = Client(reader, writer)
-    client.send(frames.PREFACE, frames.settings(settings or {}))
+    client.send(frames.PREFACE, frames.settings_frame(settings or {}))
     try:
         async with asyncio.timeout(30):
             yield client

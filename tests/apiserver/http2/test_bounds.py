@@ -12,9 +12,9 @@ from hpack import Encoder
 
 from apiserver.certificates import Certificates
 from apiserver.endpoints.body import read_body
-from apiserver.http2 import frames
-from apiserver.http2.frames import Code
 from apiserver.request import Call
+from http2 import frames
+from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import Client, Header, talking
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
@@ -70,7 +70,7 @@ async def test_it_conforms_to_the_protocol(pki: Certificates) -> None:
 async def test_nothing_in_a_header_becomes_another_one(listener: Listening, header: Header) -> None:
     async with talking(listener) as client:
         answer = await client.answer(client.ask("GET", "/livez", header))
-        assert answer.reset == Code.PROTOCOL_ERROR
+        assert answer.reset == ErrorCode.PROTOCOL_ERROR
         assert (await client.answer(client.ask("GET", "/livez"))).status == 200
 
 
@@ -79,7 +79,7 @@ async def test_nothing_in_a_header_becomes_another_one(listener: Listening, head
 )
 async def test_nothing_in_a_request_line_becomes_another_one(listener: Listening, method: str, target: str) -> None:
     async with talking(listener) as client:
-        assert (await client.answer(client.ask(method, target))).reset == Code.PROTOCOL_ERROR
+        assert (await client.answer(client.ask(method, target))).reset == ErrorCode.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("announced", [3, 5])
@@ -87,7 +87,7 @@ async def test_a_body_has_the_length_that_was_announced(listener: Listening, ann
     async with talking(listener) as client:
         stream = client.ask("POST", "/x", ("content-length", str(announced)), ended=False)
         client.data(stream, b"four", ended=True)
-        assert (await client.answer(stream)).reset == Code.PROTOCOL_ERROR
+        assert (await client.answer(stream)).reset == ErrorCode.PROTOCOL_ERROR
 
 
 async def test_heads_as_large_as_go_servers_take_are_read(listener: Listening) -> None:
@@ -99,8 +99,8 @@ async def test_heads_as_large_as_go_servers_take_are_read(listener: Listening) -
 async def test_cve_2023_44487_who_resets_what_it_has_asked_for_is_sent_away(listener: Listening) -> None:
     async with talking(listener) as client:
         for _ in range(1_000):
-            client.send(frames.reset(client.ask("GET", "/livez"), Code.CANCEL))
-        assert await client.end() == Code.ENHANCE_YOUR_CALM
+            client.send(frames.rst_stream(client.ask("GET", "/livez"), ErrorCode.CANCEL))
+        assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
     assert await lives(listener)
 
 
@@ -108,7 +108,7 @@ async def test_cve_2025_8671_who_makes_us_reset_what_it_has_asked_for_is_sent_aw
     async with talking(listener) as client:
         for _ in range(1_000):
             client.send(frames.window_update(client.ask("POST", "/livez", ended=False), 0))
-        assert await client.end() == Code.ENHANCE_YOUR_CALM
+        assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
 
 
 @pytest.mark.parametrize("piece", [b"", b"x" * 10, b"x" * 16_384], ids=["empty", "small", "full"])
@@ -117,7 +117,7 @@ async def test_cve_2024_27316_a_head_without_end_is_not_kept(listener: Listening
         client.send(frames.frame(frames.HEADERS, 0, 1, b""))
         for _ in range(1_000):
             client.send(frames.frame(frames.CONTINUATION, 0, 1, piece))
-        assert await client.end() == Code.ENHANCE_YOUR_CALM
+        assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
 
 
 async def test_a_small_head_that_unfolds_to_a_large_one_is_refused(listener: Listening) -> None:
@@ -128,17 +128,17 @@ async def test_a_small_head_that_unfolds_to_a_large_one_is_refused(listener: Lis
         again = client.block(("x-large", "x" * 4_000))
         assert len(again) == 1
         client.send(frames.frame(frames.HEADERS, frames.END_HEADERS, 3, again * 1_000))
-        assert await client.end() == Code.ENHANCE_YOUR_CALM
+        assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
 
 
 async def test_no_more_streams_than_was_said_are_answered_at_a_time(listener: Listening) -> None:
     async with talking(listener) as client:
         streams = [client.ask("POST", "/livez", ("expect", "100-continue"), ended=False) for _ in range(101)]
-        assert (await client.answer(streams[100])).reset == Code.REFUSED_STREAM
+        assert (await client.answer(streams[100])).reset == ErrorCode.REFUSED_STREAM
         assert client.settings[frames.MAX_CONCURRENT_STREAMS] == 100
 
 
-@pytest.mark.parametrize("flood", [frames.frame(frames.PING, 0, 0, bytes(8)), frames.settings({})], ids=["ping", "settings"])
+@pytest.mark.parametrize("flood", [frames.frame(frames.PING, 0, 0, bytes(8)), frames.settings_frame({})], ids=["ping", "settings"])
 async def test_who_asks_without_reading_is_not_read_any_more(listener: Listening, flood: bytes) -> None:
     async with talking(listener) as client:
         # The answers fill every buffer on their way back, until nothing is taken on the way there.
@@ -158,5 +158,5 @@ async def test_what_is_no_http_2_is_not_answered_as_if_it_were(listener: Listeni
         reader, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context, server_hostname="localhost")
         client = Client(reader, writer)
         client.send(said)
-        assert await client.end() == Code.PROTOCOL_ERROR
+        assert await client.end() == ErrorCode.PROTOCOL_ERROR
         writer.transport.abort()

@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from apiserver.certificates import Certificates
-from apiserver.http2 import frames
-from apiserver.http2.frames import Code
 from apiserver.request import Call
+from http2 import frames
+from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import Client, Frame, talking
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
@@ -58,7 +58,7 @@ async def parted(client: Client, listener: Listening, endpoint: Endpoint) -> lis
 def limit(frame: Frame) -> int | None:
     """How many streams the client may have, when this says it."""
     said = frame.type == frames.SETTINGS and not frame.flags & frames.ACK
-    return dict(frames.read_settings(frame.payload)).get(frames.MAX_CONCURRENT_STREAMS) if said else None
+    return dict(frames.settings_of(frame.payload)).get(frames.MAX_CONCURRENT_STREAMS) if said else None
 
 
 async def until_limit(client: Client, streams: int) -> None:
@@ -75,11 +75,11 @@ async def test_one_that_is_quiet_has_next_to_no_room_for_more_before_the_farewel
             if (streams_allowed := limit(await client.next())) is not None:
                 limits.append(streams_allowed)
         assert limits == [100, 100, RUNNING + 1]
-        assert client.gone_away == Code.NO_ERROR
+        assert client.gone_away == ErrorCode.NO_ERROR
         endpoint.may_end.set()
         for stream in streams:
             assert (await client.answer(stream)).body == b"done"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
 
 
 async def test_nothing_is_answered_between_the_limit_and_the_farewell(listener: Listening, endpoint: Endpoint) -> None:
@@ -91,10 +91,10 @@ async def test_nothing_is_answered_between_the_limit_and_the_farewell(listener: 
         streams.append(client.ask("GET", "/none"))
         heard = await client.next()
         assert heard.type == frames.GOAWAY
-        assert frames.word(heard.payload) == frames.MOST_WINDOW_BYTES
+        assert frames.uint(heard.payload) == frames.MAX_WINDOW_BYTES
         for stream in streams:
             assert (await client.answer(stream)).body == b"done"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
 
 
 async def test_who_keeps_asking_is_given_room_in_proportion(listener: Listening, endpoint: Endpoint) -> None:
@@ -114,12 +114,12 @@ async def test_a_stream_that_is_given_up_makes_room(listener: Listening, endpoin
         given_up, *streams = await parted(client, listener, endpoint)
         await until_limit(client, 100)
         await until_limit(client, 100)
-        client.send(frames.reset(given_up, Code.CANCEL))
+        client.send(frames.rst_stream(given_up, ErrorCode.CANCEL))
         await until_limit(client, RUNNING)
         endpoint.may_end.set()
         for stream in streams:
             assert (await client.answer(stream)).body == b"done"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
 
 
 async def test_who_says_nothing_of_the_limit_is_told_in_the_end(listener: Listening, endpoint: Endpoint) -> None:
@@ -130,7 +130,7 @@ async def test_who_says_nothing_of_the_limit_is_told_in_the_end(listener: Listen
         endpoint.may_end.set()
         for stream in streams:
             assert (await client.answer(stream)).body == b"done"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
 
 
 async def test_an_unused_connection_is_left_with_its_first_request(listener: Listening, endpoint: Endpoint) -> None:
@@ -139,7 +139,7 @@ async def test_an_unused_connection_is_left_with_its_first_request(listener: Lis
         stream = unused.ask("GET", "/none")
         await until_limit(unused, 2)
         assert (await unused.answer(stream)).body == b"done"
-        assert await unused.end() == Code.NO_ERROR
+        assert await unused.end() == ErrorCode.NO_ERROR
         endpoint.may_end.set()
         for stream in streams:
             assert (await used.answer(stream)).body == b"done"
@@ -157,5 +157,5 @@ async def test_what_runs_when_the_server_stops_has_as_long_as_over_http_1_1(list
         endpoint.may_end.set()
         for stream in streams:
             assert (await client.answer(stream)).body == b"done"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
         await stopping

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from apiserver.certificates import Certificates
 from apiserver.endpoints.body import read_body
-from apiserver.http2 import frames
-from apiserver.http2.frames import Code
 from apiserver.request import Call
+from http2 import frames
+from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import talking
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
@@ -156,7 +156,7 @@ async def test_nothing_is_sent_beyond_the_windows(listener: Listening, endpoint:
         while len(client.answers[stream].body) < 1_100:
             await client.next()
         # All that there is may be sent, by the other window alone: that of the connection has its 65,535 bytes.
-        client.send(frames.settings({frames.INITIAL_WINDOW_SIZE: 1_000_000}))
+        client.send(frames.settings_frame({frames.INITIAL_WINDOW_SIZE: 1_000_000}))
         assert (await client.answer(other)).ended
         while len(client.answers[stream].body) + len(client.answers[other].body) < frames.WINDOW_BYTES:
             await client.next()
@@ -173,7 +173,7 @@ async def test_who_does_not_read_is_not_written_to_without_end(listener: Listeni
         while len(client.answers[stream].body) < frames.WINDOW_BYTES:
             await client.next()
         assert endpoint.written_bytes < 400_000
-        client.send(frames.reset(stream, Code.CANCEL))
+        client.send(frames.rst_stream(stream, ErrorCode.CANCEL))
         await endpoint.ended.wait()
 
 
@@ -213,7 +213,7 @@ async def test_a_body_that_nobody_wanted_is_given_up(listener: Listening) -> Non
         assert (await client.answer(stream)).status == 403
         while client.answers[stream].reset is None:
             await client.next()
-        assert client.answers[stream].reset == Code.NO_ERROR
+        assert client.answers[stream].reset == ErrorCode.NO_ERROR
         assert (await client.answer(client.ask("GET", "/none"))).status == 204
 
 
@@ -223,7 +223,7 @@ async def test_a_read_ends_when_its_client_gives_it_up(listener: Listening, endp
         stream = client.ask("GET", "/wait")
         await endpoint.begun.wait()
         if how == "reset":
-            client.send(frames.reset(stream, Code.CANCEL))
+            client.send(frames.rst_stream(stream, ErrorCode.CANCEL))
             await endpoint.ended.wait()
             assert (await client.answer(client.ask("GET", "/none"))).status == 204
         else:
@@ -237,14 +237,14 @@ async def test_a_server_that_ends_says_so_and_finishes_what_has_begun(listener: 
         await endpoint.begun.wait()
         assert (await idle.answer(idle.ask("GET", "/none"))).status == 204
         stopping = asyncio.create_task(listener.server.stop(timeout_seconds=10))
-        assert await idle.end() == Code.NO_ERROR
+        assert await idle.end() == ErrorCode.NO_ERROR
         while client.gone_away is None:
             await client.next()
         # It may have been on its way before the client heard.
         assert (await client.answer(client.ask("GET", "/none"))).status == 204
         endpoint.may_end.set()
         assert (await client.answer(stream)).body == b"firstlast"
-        assert await client.end() == Code.NO_ERROR
+        assert await client.end() == ErrorCode.NO_ERROR
         await stopping
 
 
@@ -256,7 +256,7 @@ async def test_a_connection_that_comes_while_the_server_ends_is_asked_to_leave(l
         listener.server.part()
         async with talking(listener) as client:
             assert (await client.answer(client.ask("GET", "/none"))).status == 204
-            assert await client.end() == Code.NO_ERROR
+            assert await client.end() == ErrorCode.NO_ERROR
         endpoint.may_end.set()
         assert (await before.answer(waiting)).body == b"firstlast"
-        assert await before.end() == Code.NO_ERROR
+        assert await before.end() == ErrorCode.NO_ERROR

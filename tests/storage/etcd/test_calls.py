@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from http2 import frames
+from http2.frames import ErrorCode
 from storage.etcd.calls import Call, CallError, StatusCode, StreamEnded
-from storage.http2 import frames
-from storage.http2.frames import ErrorCode
 from storage.http2.header_blocks import encode_headers
 from tests.storage.http2.peer import Peer, connected
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from storage.http2 import frames
+from http2 import frames
 from storage.http2.client import BrokenOffError, ClientConnection
-from storage.http2.frames import Frame, FrameReader
+from storage.http2.frame_reader import Frame, FrameReader
 from storage.http2.header_blocks import Headers
 
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 import uvloop
 
-from storage.http2 import frames
+from http2 import frames
+from http2.frames import ErrorCode
 from storage.http2.client import STREAM_WINDOW_BYTES, BrokenOffError
-from storage.http2.frames import ErrorCode
 from storage.http2.header_blocks import encode_headers
 from tests.storage.http2.peer import Listener, Peer, connected
 

@@ -7,7 +7,7 @@ from hpack import Decoder, Encoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.http2.frames import ProtocolError
+from http2.frames import ProtocolError
 from storage.http2.header_blocks import HeaderReader, encode_headers
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1, max_size=20)

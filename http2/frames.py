@@ -1,6 +1,4 @@
-"""The frames of HTTP/2: bytes to frames and back. Knows nothing of streams, of their states, or of which side it is on.
-
-Policy: what a peer may send is bounded here: a frame by the size that we have not raised, a header block by `HEADER_BLOCK_BYTES`.
+"""The frames of HTTP/2: their numbers, and how they are written and read. Knows nothing of streams, of their states, or of its side.
 
 Source: https://www.rfc-editor.org/rfc/rfc9113#section-4, and section 6 for the kinds
 """
@@ -8,7 +6,7 @@ Source: https://www.rfc-editor.org/rfc/rfc9113#section-4, and section 6 for the 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -17,7 +15,6 @@ FRAME_BYTES = 16_384
 WINDOW_BYTES = 65_535
 """The flow-control window of a connection, and of a stream whose receiver has said nothing else."""
 MAX_WINDOW_BYTES = (1 << 31) - 1
-HEADER_BLOCK_BYTES = 32_768
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 
@@ -28,12 +25,10 @@ PRIORITIZED = 0x20
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE = range(1, 7)
 
-_HEAD = struct.Struct(">HBBBL")  # the length's upper 16 bits and its lower 8, type, flags, stream
+HEAD = struct.Struct(">HBBBL")
+"""What every frame begins with: the length's upper 16 bits and its lower 8, kind, flags, stream."""
 _SETTING = struct.Struct(">HL")
 _UINT = struct.Struct(">L")
-
-Frame = tuple[int, int, int, bytes]
-"""Type, flags, stream, payload. A header block is whole; DATA still has its padding, which takes room in the windows."""
 
 
 class ErrorCode(IntEnum):
@@ -66,7 +61,18 @@ class ProtocolError(Exception):
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
     """Return one frame."""
     size = len(payload)
-    return _HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
+    return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
+
+
+def frame_head(kind: int, flags: int, stream_id: int, size: int) -> bytes:
+    """Return what stands before a payload of `size` bytes."""
+    return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id)
+
+
+def head_of(data: bytes | bytearray, start: int) -> tuple[int, int, int, int]:
+    """Return kind, flags, stream and the payload's size of the frame that begins at `start`, of which nine bytes are there."""
+    upper, lower, kind, flags, stream_id = HEAD.unpack_from(data, start)
+    return kind, flags, stream_id & MAX_WINDOW_BYTES, upper << 8 | lower
 
 
 def header_frames(stream_id: int, block: bytes, *, end_stream: bool) -> bytes:
@@ -124,73 +130,12 @@ def settings_of(payload: bytes) -> list[tuple[int, int]]:
     return list(_SETTING.iter_unpack(payload))
 
 
-def without_padding(kind: int, flags: int, payload: bytes) -> bytes:
-    """Return the payload of DATA or HEADERS without padding and priority.
+def without_padding(payload: bytes) -> bytes:
+    """Return what is in the payload of a frame that is padded.
 
     Raises:
         ProtocolError: there is more padding than payload.
     """
-    start, end = 0, len(payload)
-    if flags & PADDED:
-        start, end = 1, end - (payload[0] if payload else 0)
-    if kind == HEADERS and flags & PRIORITIZED:
-        start += 5
-    if start > end:
+    if not payload or payload[0] >= len(payload):
         raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a frame is all padding")
-    return payload[start:end]
-
-
-class FrameReader:
-    """Cuts what arrives into frames. Keeps at most the beginning of one frame, and of one header block."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._open_block: tuple[int, int, bytearray] | None = None
-
-    def feed(self, received: bytes) -> Iterator[Frame]:
-        """Return the frames that `received` makes whole.
-
-        Raises:
-            ProtocolError: the peer broke the rules.
-        """
-        if self._rest:
-            received, self._rest = self._rest + received, b""
-        start, end = 0, len(received)
-        while end - start >= 9:
-            upper, lower, kind, flags, stream_id = _HEAD.unpack_from(received, start)
-            size = upper << 8 | lower
-            if size > FRAME_BYTES:
-                raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
-            following = start + 9 + size
-            if following > end:
-                break
-            payload = received[start + 9 : following]
-            start = following
-            stream_id &= MAX_WINDOW_BYTES
-            if kind == HEADERS and flags & (PADDED | PRIORITIZED):
-                payload = without_padding(kind, flags, payload)
-            if kind == CONTINUATION or self._open_block is not None or (kind == HEADERS and not flags & END_HEADERS):
-                block = self._block(kind, flags, stream_id, payload)
-                if block is not None:
-                    yield block
-            else:
-                yield kind, flags, stream_id, payload
-        self._rest = received[start:]
-
-    def _block(self, kind: int, flags: int, stream_id: int, payload: bytes) -> Frame | None:
-        """Take a part of a header block that comes in several frames; return it as one frame with the last of them."""
-        if self._open_block is None:
-            if kind != HEADERS:
-                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a header block goes on that has not begun")
-            self._open_block = (stream_id, flags, bytearray(payload))
-            return None
-        of_stream, first_flags, block = self._open_block
-        if kind != CONTINUATION or stream_id != of_stream:
-            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted")
-        block += payload
-        if len(block) > HEADER_BLOCK_BYTES or not payload:
-            raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "a header block has no end")
-        if not flags & END_HEADERS:
-            return None
-        self._open_block = None
-        return HEADERS, first_flags | END_HEADERS, stream_id, bytes(block)
+    return payload[1 : len(payload) - payload[0]]
