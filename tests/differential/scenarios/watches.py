@@ -138,7 +138,7 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "the end": [
         *_SETUP[:1],
         _watch("timeoutSeconds=1", until_closed=True),
-        _watch("timeoutSeconds=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", until_closed=True),
+        _watch("timeoutSeconds=3&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", until_closed=True),
         _watch("timeoutSeconds=1", headers={"Accept": _TABLE}, until_closed=True),
         _watch("timeoutSeconds=1", headers={"Accept-Encoding": "gzip"}, until_closed=True),
         *[
@@ -149,9 +149,9 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     ],
     "compressed": [
         *_SETUP,
-        _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip"}, until_closed=True),
-        _watch(f"{_INITIAL}&timeoutSeconds=1", headers={"Accept-Encoding": "gzip", "Accept": _PROTOBUF}, until_closed=True),
-        _watch(f"{_INITIAL}&timeoutSeconds=2", *_CHANGES, headers={"Accept-Encoding": "gzip"}, until_closed=True),
+        _watch(f"{_INITIAL}&timeoutSeconds=3", headers={"Accept-Encoding": "gzip"}, until_closed=True),
+        _watch(f"{_INITIAL}&timeoutSeconds=3", headers={"Accept-Encoding": "gzip", "Accept": _PROTOBUF}, until_closed=True),
+        _watch(f"{_INITIAL}&timeoutSeconds=8", *_CHANGES, headers={"Accept-Encoding": "gzip"}, until_closed=True),
     ],
     "over WebSocket": [
         *_SETUP,
