@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from apiserver.http2.connection import Http2Connection
 
-_QUIET_SECONDS: Final = 0.02
-_HELD_SECONDS: Final = 2.0
+_QUIET_SECONDS: Final = 0.15
+_HELD_SECONDS: Final = 3.0
 _UNUSED_SECONDS: Final = 0.5
 _FAREWELL_SECONDS: Final = 1.0
 _UNHEARD_SECONDS: Final = 5.0
@@ -60,7 +60,7 @@ class Farewell:
     def acknowledged(self) -> None:
         """The client keeps to the limit. A while is as long as it needs to say so: it may be busy."""
         if self._holding:
-            self._look_after(max(_QUIET_SECONDS, self._loop.time() - self._limited_at))
+            self._look_after(max(_QUIET_SECONDS, 2 * (self._loop.time() - self._limited_at)))
 
     def heard(self) -> None:
         """The client has answered what was sent behind the farewell."""
