@@ -112,8 +112,6 @@ async def test_who_keeps_asking_is_given_room_in_proportion(listener: Listening,
 async def test_a_stream_that_is_given_up_makes_room(listener: Listening, endpoint: Endpoint) -> None:
     async with talking(listener) as client:
         given_up, *streams = await parted(client, listener, endpoint)
-        await until_limit(client, 100)
-        await until_limit(client, 100)
         client.send(frames.rst_stream(given_up, ErrorCode.CANCEL))
         await until_limit(client, RUNNING)
         endpoint.may_end.set()
@@ -151,7 +149,6 @@ async def test_what_runs_when_the_server_stops_has_as_long_as_over_http_1_1(list
         stopping = asyncio.create_task(listener.server.stop(timeout_seconds=20))
         while client.gone_away is None:
             await client.next()
-        # Begun in spite of the farewell, and not at its end when the others are.
         for stream in streams:
             assert not client.answers[stream].ended
         endpoint.may_end.set()
