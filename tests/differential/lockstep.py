@@ -215,8 +215,21 @@ def _normal(answer: Answer, memory: Memory) -> Answer:
 
 
 def _events(stream: Stream) -> list[str]:
-    """What is told: a bookmark may come whenever the server likes, but for the one that ends initial events."""
-    return [line for line in stream.lines if not _is_bookmark(line)]
+    """What is told: a bookmark may come whenever the server likes, but for the one that ends initial events.
+
+    That one may be newer than what it ends: others write into kube-apiserver's etcd, too.
+    """
+    told: list[str] = []
+    newest = 0
+    for line in stream.lines:
+        if _is_bookmark(line):
+            continue
+        revisions = [int(found) for found in _REVISION.findall(line)]
+        if "initial-events-end" in line and min(revisions, default=0) >= newest:
+            line = _REVISION.sub("<not older>", line)
+        newest = max(newest, *revisions, 0)
+        told.append(line)
+    return told
 
 
 def _bookmarks(stream: Stream) -> list[str]:
