@@ -51,7 +51,7 @@ def main() -> None:
     "--workers", type=click.IntRange(1), default=1, show_default=True, help="How many processes serve; more than one need an etcd."
 )
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 or :: for all of them.")
-@click.option("--disable-http2-serving", type=bool, default=True, show_default=True, help="Speak HTTP/1.1 only; false: HTTP/2 too.")
+@click.option("--disable-http2-serving", is_flag=True, help="Speak HTTP/1.1 only.")
 @click.option("--tls-cert-file", type=FILE, help="Serving certificate, with those that lead to its authority. Default: made here.")
 @click.option("--tls-private-key-file", type=FILE, help="Key of the serving certificate.")
 @click.option(
