@@ -19,6 +19,9 @@ _BAD_VALUE = re.compile(rb"[\r\n\x00]")
 _OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
 _STATIC_STATUS = {200: 8, 204: 9, 206: 10, 304: 11, 400: 12, 404: 13, 500: 14}
 _REMEMBERED = 4096
+_REMEMBERED_BYTES = 256
+"""What is longer is not remembered: a client chooses it, and could fill our memory with it."""
+_SECRET = frozenset((b"authorization", b"cookie"))
 
 
 class BadHead(Exception):
@@ -72,13 +75,22 @@ class RequestHead:
         return b"".join((*self._lines, b"\r\n"))
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _line(name: bytes, value: bytes) -> bytes | None:
+    if len(name) + len(value) > _REMEMBERED_BYTES or name in _SECRET:
+        return _checked(name, value)
+    return _remembered(name, value)
+
+
+def _checked(name: bytes, value: bytes) -> bytes | None:
+    """A field as a line, if it may be one."""
     if not _NAME.fullmatch(name) or _BAD_VALUE.search(value) or name in _OF_CONNECTIONS or (name == b"te" and value != b"trailers"):
         return None
     if value != value.strip(b" \t"):
         return None
     return b"%s: %s\r\n" % (name, value)
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_checked)
 
 
 class ResponseHead:
@@ -113,7 +125,7 @@ def _encoded_status(status: int) -> bytes:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _field(line: bytes) -> bytes | str:
-    """A field as HTTP/2 has it; what one of HTTP/1.1's connections alone says."""
+    """A field as HTTP/2 has it; what one of HTTP/1.1's connections alone says. We write none that is long."""
     name, _, value = line.partition(b":")
     name, value = name.lower(), value.strip()
     if name in _OF_CONNECTIONS:
