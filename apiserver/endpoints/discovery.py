@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from aiohttp import web
 
-from apiserver.endpoints.negotiation import negotiate_document, parse_accept, render, response_headers
+from apiserver.endpoints.negotiation import accept_of, negotiate_document, parse_accept, render, response_headers
 from apiserver.meta import errors, protobuf
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _answer(document: _Document) -> Handler:
 def _root(classic: _Document, aggregated: dict[str, _Aggregated]) -> Handler:
     async def answer(call: Call) -> web.Response:
         _check_method(call)
-        version = aggregated_version(call.http.headers.get("Accept", ""))
+        version = aggregated_version(accept_of(call))
         return aggregated[version].respond(call) if version else classic.respond(call)
 
     return answer

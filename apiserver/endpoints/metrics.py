@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from apiserver.endpoints.negotiation import response_headers
+from apiserver.endpoints.negotiation import accept_of, response_headers
 from apiserver.meta import errors
 from apiserver.metrics.exposition import expose, gauge
 from storage.errors import StoreError
@@ -28,7 +28,7 @@ def make(store: Store, sources: Sequence[Collect]) -> Handler:
         if call.info.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
         size = await _size(store)
-        text, media_type = await expose([*sources, *size], call.http.headers.get("Accept", ""))
+        text, media_type = await expose([*sources, *size], accept_of(call))
         return web.Response(body=text, headers=response_headers(call, media_type))
 
     return metrics

@@ -37,6 +37,8 @@ _CONVERSIONS: dict[str, Conversion] = {
     "PartialObjectMetadata": "PartialObjectMetadata",
     "PartialObjectMetadataList": "PartialObjectMetadataList",
 }
+_ACCEPT_CHARACTERS = 2048
+"""What is read of an Accept header: browsers and client-go need some hundred, and sorting takes more time than reading."""
 _WARNING_TOTAL_CHARACTERS = 4096
 _WARNING_ITEM_CHARACTERS = 256
 
@@ -58,6 +60,11 @@ class Clause:
     def comes_before(self, other: Clause) -> bool:
         """The order in which clauses are tried: by quality, and what is exact before what has an asterisk."""
         return self.quality > other.quality or (self.type != "*" and other.type == "*") or (self.subtype != "*" and other.subtype == "*")
+
+
+def accept_of(call: Call) -> str:
+    """What the client says it takes; the beginning of it, where that is longer than anybody has reason to write."""
+    return call.http.headers.get("Accept", "")[:_ACCEPT_CHARACTERS]
 
 
 @lru_cache(maxsize=512)
@@ -153,7 +160,7 @@ def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
         APIError: 406 NotAcceptable; 400 for a wrong `includeObject` of a Table.
     """
     headers = call.http.headers
-    accept = headers.get("Accept", "")
+    accept = accept_of(call)
     query = call.info.query
     pretty = _wants_pretty(query, headers.get("User-Agent", ""))
     if not accept or accept in ("application/json", "*/*"):
@@ -182,7 +189,7 @@ def check_shape(form: Form, *, is_list: bool) -> None:
 def negotiate_failure(call: Call) -> Form:
     """Return the form of a failure: the first that the client takes, else indented JSON, which everybody can read."""
     headers = call.http.headers
-    accept = headers.get("Accept", "")
+    accept = accept_of(call)
     pretty = _wants_pretty(call.info.query, headers.get("User-Agent", ""))
     if not accept or accept in ("application/json", "*/*"):
         return PRETTY if pretty else PLAIN
@@ -197,7 +204,7 @@ def negotiate_document(call: Call) -> Form:
         APIError: 406 NotAcceptable.
     """
     headers = call.http.headers
-    form = _choose_unconverted(headers.get("Accept", "") or "*/*")
+    form = _choose_unconverted(accept_of(call) or "*/*")
     if form is None:
         raise errors.not_acceptable(SERVED)
     return _indented(form) if _wants_pretty(call.info.query, headers.get("User-Agent", "")) else form

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from isal import igzip
 
-from apiserver.endpoints.negotiation import accepts_gzip, parse_accept, response_headers
+from apiserver.endpoints.negotiation import accept_of, accepts_gzip, parse_accept, response_headers
 from apiserver.meta import errors
 from openapi import v2, v2_protobuf, v3
 from openapi.operations import discovery_operations
@@ -103,7 +103,7 @@ def _handler(documents: Documents, name: str) -> Handler:
         if call.info.method not in ("GET", "HEAD"):
             raise errors.method_not_allowed()
         content = await documents.get(name)
-        media_type = _JSON if name == _INDEX else _choose(call.http.headers.get("Accept", ""), content)
+        media_type = _JSON if name == _INDEX else _choose(accept_of(call), content)
         published = content[media_type]
         etag = f'"{published.hash}"'
         headers = response_headers(call, v2_protobuf.MEDIA_TYPE if media_type in v2_protobuf.ACCEPTED else media_type)

@@ -17,6 +17,7 @@ import aiohttp
 import orjson
 import pytest
 import uvloop
+import yarl
 
 from apiserver.access import standalone
 from apiserver.app import App, build_app
@@ -148,6 +149,17 @@ async def writes_a_megabyte(client: aiohttp.ClientSession) -> None:
         assert answer.status == 200
 
 
+def asks_at_length(code: int, *, accept: str = "*/*", query: str = "") -> Work:
+    """What anybody can send, and what has to be understood before it can be refused."""
+
+    async def work(client: aiohttp.ClientSession) -> None:
+        url = yarl.URL(f"{GADGETS}?limit=1&{query}", encoded=True)
+        async with client.get(url, headers={"Accept": accept}) as answer:
+            assert answer.status == code
+
+    return work
+
+
 @pytest.mark.parametrize(
     "work",
     [
@@ -159,6 +171,10 @@ async def writes_a_megabyte(client: aiohttp.ClientSession) -> None:
         pytest.param(reads(labelSelector="tenth=t3"), id="selected"),
         pytest.param(begins_watches, id="watches that begin with what exists"),
         pytest.param(writes_a_megabyte, id="writes of a megabyte"),
+        pytest.param(asks_at_length(406, accept=",".join(f"a/b;q=0.{n:05}" for n in range(60_000))), id="an endless Accept header"),
+        pytest.param(asks_at_length(400, query="a=&" * 300_000), id="endless parameters"),
+        pytest.param(asks_at_length(200, query="labelSelector=" + ",".join(f"k{n}" for n in range(9_000))), id="a long selector"),
+        pytest.param(asks_at_length(400, query="labelSelector=" + ",".join(f"k{n}" for n in range(90_000))), id="an endless selector"),
     ],
 )
 async def test_the_loop_is_not_held_by(loop: Loop, work: Work) -> None:
