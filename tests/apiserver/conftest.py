@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
@@ -17,6 +17,7 @@ from apiserver.certificates import Certificates, KeyPair, make_client, prepare_c
 from apiserver.config import Config
 from storage.memory import MemoryStore
 from tests.apiserver.running import Listening, listening
+from tests.tools.etcd import Etcd
 
 GADGETS = "/apis/example.dev/v1/namespaces/ns1/gadgets"
 
@@ -30,6 +31,15 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def user(pki: Certificates) -> KeyPair:
     """Alice, who is known and may do nothing."""
     return make_client(pki.authority.certificate_file.parent, pki.authority, "alice", ("dev",))
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[Etcd]:
+    """A real one, for what must not be in memory."""
+    etcd = Etcd(tmp_path)
+    etcd.start()
+    yield etcd
+    etcd.stop()
 
 
 @pytest.fixture

@@ -208,14 +208,6 @@ def test_a_backup_made_while_others_write_restores_one_moment_and_tells_who_hold
         assert_starts_again(server, held, token)
 
 
-@pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    etcd = Etcd(tmp_path)
-    etcd.start()
-    yield etcd
-    etcd.stop()
-
-
 @pytest.mark.etcd
 def test_a_store_moves_to_etcd_and_back_with_every_value(tmp_path: Path, etcd: Etcd) -> None:
     first, last, certificates = tmp_path / "first", tmp_path / "last", tmp_path / "certificates"

@@ -23,14 +23,6 @@ POOL = {"apiVersion": "clrk.apoxy.dev/v1alpha1", "kind": "WorkerPool", "spec": {
 
 
 @pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    etcd = Etcd(tmp_path)
-    etcd.start()
-    yield etcd
-    etcd.stop()
-
-
-@pytest.fixture
 def started(tmp_path: Path, etcd: Etcd) -> Iterator[Started]:
     started = start(tmp_path / "data", f"--etcd-servers={etcd.url}", "--workers=2", "--shutdown-delay-duration=100ms")
     yield started

@@ -15,8 +15,9 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tests.e2e.pump import pump
+
 _PROBE_SECONDS = 0.2
-_PIECE_BYTES = 256 * 1024
 
 
 class Balancer:
@@ -76,14 +77,4 @@ class Balancer:
         except (OSError, IndexError):
             writer.transport.abort()
             return
-        await asyncio.gather(_pump(reader, there[1]), _pump(there[0], writer))
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(_PIECE_BYTES):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
-    except OSError:
-        writer.transport.abort()
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -22,14 +21,6 @@ pytestmark = [pytest.mark.etcd, pytest.mark.slow]
 SINGLE = ("/livez", "/readyz", "/healthz", "/readyz/etcd", "/readyz?exclude=etcd", "/readyz?verbose")
 _ANSWER_SECONDS = 2.5
 _BACK_SECONDS = 30.0
-
-
-@pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    etcd = Etcd(tmp_path)
-    etcd.start()
-    yield etcd
-    etcd.stop()
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from tests.e2e.pump import pump
+
 T = TypeVar("T")
-_PIECE_BYTES = 64 * 1024
 
 
 class Cuttable:
@@ -82,18 +83,8 @@ class Cuttable:
             self._writers |= ends
             if self._away:
                 self._cut()
-            await asyncio.gather(_pump(reader, back), _pump(there, writer))
+            await asyncio.gather(pump(reader, back), pump(there, writer))
         except OSError:
             writer.transport.abort()
         finally:
             self._writers -= ends
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while piece := await reader.read(_PIECE_BYTES):
-            writer.write(piece)
-            await writer.drain()
-        writer.close()
-    except OSError:
-        writer.transport.abort()
