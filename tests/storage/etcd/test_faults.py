@@ -130,13 +130,14 @@ async def test_a_member_that_falls_silent_is_left_for_another(make_etcd: Callabl
         members[0].resume()
 
 
-@pytest.mark.parametrize("catch_up_seconds", [pytest.param(None, id="asked in time"), pytest.param(0.0, id="asked too early")])
+@pytest.mark.parametrize("too_early", [pytest.param(False, id="asked in time"), pytest.param(True, id="asked too early")])
 async def test_progress_is_had_from_an_etcd_that_keeps_to_itself_what_it_is_asked_too_early(
-    make_etcd: Callable[..., Etcd], open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, catch_up_seconds: float | None
+    make_etcd: Callable[..., Etcd], open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, too_early: bool
 ) -> None:
     """A watch that has to catch up in a quiet prefix gets no event, and with none this etcd never answers; so the watch begins anew."""
-    if catch_up_seconds is not None:
-        monkeypatch.setattr("storage.etcd.watch._CATCH_UP_SECONDS", catch_up_seconds)
+    if too_early:
+        monkeypatch.setattr("storage.etcd.watch._CATCH_UP_SECONDS", 0.01)
+        monkeypatch.setattr("storage.etcd.watch._ANSWER_SECONDS", 0.05)
     etcd = make_etcd(program="etcd-3.5.12")
     etcd.start()
     store = open_store(etcd, progress_seconds=0.01)
