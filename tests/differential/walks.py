@@ -307,6 +307,9 @@ class _Walk:
             "resourceVersionMatch": self.one("", "", "", "Exact", "NotOlderThan"),
             "continue": self.one("", "", "", "{{continue}}"),
         }
+        if options["fieldSelector"] == "metadata.name%3Da" and options["resourceVersion"] != "0":
+            # kube-apiserver gives it a revision of its own (one-at-a-revision), from which a later step would go on: `{{list}}`.
+            options["resourceVersion"] = options["resourceVersionMatch"] = ""
         query = "&".join(f"{name}={value}" for name, value in options.items() if value)
         headers = {"Accept": self.one(*_ACCEPTS, YAML)} if self.often(0.3) else {}
         return send("list", "GET", f"{POOLS}?{query}", headers=headers, from_cache=True)
