@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from storage.errors import Unavailable
-from storage.store import KeyValue
+from storage.store import KeyValue, Store
 from tests.storage.etcd.conftest import OpenStore
 from tests.storage.following import PODS, following
 from tests.tools import path
@@ -27,8 +27,7 @@ async def test_a_full_etcd_refuses_writes_and_serves_on(make_etcd: Callable[...,
     written: list[KeyValue] = []
     async with following(store, after_revision=await store.current_revision()) as watch:
         with pytest.raises(Unavailable, match=r"space exceeded.*--quota-backend-bytes"):
-            while len(written) * _VALUE_BYTES <= 2 * _QUOTA_BYTES:
-                written.append(await store.create(f"{PODS}{len(written)}", b"x" * _VALUE_BYTES))
+            await _fill(store, written)
         with pytest.raises(Unavailable, match="space exceeded"):
             await store.update(written[0].key, b"y", expected_revision=written[0].revision)
 
@@ -43,6 +42,11 @@ async def test_a_full_etcd_refuses_writes_and_serves_on(make_etcd: Callable[...,
             _etcdctl(etcd, *words)
         again = await store.create(PODS + "again", b"x")
         assert (await watch.until_events(len(events) + 1))[-1].revision == again.revision
+
+
+async def _fill(store: Store, written: list[KeyValue]) -> None:
+    while len(written) * _VALUE_BYTES <= 2 * _QUOTA_BYTES:
+        written.append(await store.create(f"{PODS}{len(written)}", b"x" * _VALUE_BYTES))
 
 
 def _etcdctl(etcd: Etcd, *words: str) -> None:
