@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hpack import Decoder, HPACKError, OversizedHeaderListError
@@ -19,6 +19,7 @@ from apiserver.http2.farewell import Farewell
 from apiserver.http2.heads import BadHead, RequestHead
 from apiserver.http2.lane import Lane
 from http2 import frames
+from http2.frame_reader import FrameReader
 from http2.frames import ErrorCode, ProtocolError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _STREAM_WINDOW: Final = 256 * 1024
 _CONNECTION_WINDOW: Final = _STREAM_WINDOW * _MOST_STREAMS
 _RESETS: Final = 200
 _FLUSH_BYTES: Final = 64 * 1024
-_SMALLEST_BLOCK: Final = 64
 
 
 class Http2Connection(asyncio.Protocol):
@@ -54,15 +54,14 @@ class Http2Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport
         self._decoder = Decoder(max_header_list_size=max_header_bytes)
-        self._received = bytearray()
+        self._frames = FrameReader(header_block_bytes=max_header_bytes)
+        self._begun = b""
         self._preface_due = self._settings_due = True
         self.unacknowledged_settings = 0
         """How many of ours the client has not said yet that it keeps to."""
         self._lanes: dict[int, Lane] = {}
         self._idle: list[Lane] = []
         self._last_stream = 0
-        self._block = bytearray()
-        self._block_of: tuple[int, int] | None = None
         self._window = frames.WINDOW_BYTES
         self._stream_window = frames.WINDOW_BYTES
         self._unacknowledged = 0
@@ -106,9 +105,16 @@ class Http2Connection(asyncio.Protocol):
         """Take up the frames that are whole."""
         if self.transport.is_closing():
             return
-        self._received += data
         try:
-            self._read_frames()
+            if self._preface_due:
+                data = self._behind_preface(data)
+            for kind, flags, stream, payload in self._frames.feed(data):
+                if self._settings_due and (kind != frames.SETTINGS or flags & frames.ACK):
+                    raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no settings behind the preface")
+                self._settings_due = False
+                take = _TAKE.get(kind)
+                if take is not None:
+                    take(self, flags, stream, payload)
             if self._more_room:
                 # Not for each of the client's words: what they allow together goes out in larger pieces.
                 self._more_room = False
@@ -210,35 +216,14 @@ class Http2Connection(asyncio.Protocol):
 
     # What comes
 
-    def _read_frames(self) -> None:
-        received = self._received
-        at = 0
-        if self._preface_due:
-            begun = bytes(received[: len(frames.PREFACE)])
-            if not frames.PREFACE.startswith(begun):
-                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no preface")
-            if len(begun) < len(frames.PREFACE):
-                return
-            self._preface_due = False
-            at = len(begun)
-        size = len(received)
-        while size - at >= 9 and not self.transport.is_closing():
-            type_, flags, stream, length = frames.head_of(received, at)
-            if length > frames.FRAME_BYTES:
-                raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a frame is too large")
-            if self._settings_due and (type_ != frames.SETTINGS or flags & frames.ACK):
-                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no settings behind the preface")
-            self._settings_due = False
-            if size - at < 9 + length:
-                break
-            payload = bytes(received[at + 9 : at + 9 + length])
-            at += 9 + length
-            if self._block_of is not None and (type_ != frames.CONTINUATION or stream != self._block_of[0]):
-                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a head is interrupted")
-            take = _TAKE[type_] if type_ < len(_TAKE) else None
-            if take is not None:
-                take(self, flags, stream, payload)
-        del received[:at]
+    def _behind_preface(self, data: bytes) -> bytes:
+        """What comes behind the words that every connection begins with, as far as it has come."""
+        begun = self._begun + data
+        self._begun = begun[: len(frames.PREFACE)]
+        if not frames.PREFACE.startswith(self._begun):
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "no preface")
+        self._preface_due = self._begun != frames.PREFACE
+        return begun[len(frames.PREFACE) :]
 
     def _take_data(self, flags: int, stream: int, payload: bytes) -> None:
         size = len(payload)
@@ -277,37 +262,8 @@ class Http2Connection(asyncio.Protocol):
     def _take_headers(self, flags: int, stream: int, payload: bytes) -> None:
         if not stream & 1:
             raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "clients' streams have odd numbers")
-        if flags & frames.PADDED:
-            payload = frames.without_padding(payload)
-        if flags & frames.PRIORITIZED:
-            if len(payload) < 5:
-                raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "too short")
-            if frames.uint(payload) == stream:
-                raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a stream depends on itself")
-            payload = payload[5:]
-        self._block_of = stream, flags
-        self._add_block(flags, payload)
-
-    def _take_continuation(self, flags: int, stream: int, payload: bytes) -> None:
-        if self._block_of is None:
-            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "nothing is continued")
-        if len(payload) < _SMALLEST_BLOCK and not flags & frames.END_HEADERS:
-            # A flood of next to nothing; whole heads come in few frames.
-            self._count_reset()
-        self._add_block(flags, payload)
-
-    def _add_block(self, flags: int, payload: bytes) -> None:
-        self._block += payload
-        if len(self._block) > self._max_header_bytes:
-            raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "the head of a request is too large")
-        if not flags & frames.END_HEADERS:
-            return
-        assert self._block_of is not None
-        (stream, flags), block = self._block_of, bytes(self._block)
-        self._block_of = None
-        self._block.clear()
         try:
-            fields = self._decoder.decode(block, raw=True)
+            fields = self._decoder.decode(payload, raw=True)
         except OversizedHeaderListError as error:
             raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "the head of a request is too large") from error
         except HPACKError as error:
@@ -516,15 +472,15 @@ class Http2Connection(asyncio.Protocol):
 
 
 _Connection = Http2Connection
-_TAKE: Final[tuple[Callable[[Http2Connection, int, int, bytes], None], ...]] = (
-    _Connection._take_data,
-    _Connection._take_headers,
-    _Connection._take_priority,
-    _Connection._take_reset,
-    _Connection._take_settings,
-    _Connection._take_push,
-    _Connection._take_ping,
-    _Connection._take_go_away,
-    _Connection._take_window_update,
-    _Connection._take_continuation,
-)
+_TAKE: Final[Mapping[int, Callable[[Http2Connection, int, int, bytes], None]]] = {
+    frames.DATA: _Connection._take_data,
+    frames.HEADERS: _Connection._take_headers,
+    frames.PRIORITY: _Connection._take_priority,
+    frames.RST_STREAM: _Connection._take_reset,
+    frames.SETTINGS: _Connection._take_settings,
+    frames.PUSH_PROMISE: _Connection._take_push,
+    frames.PING: _Connection._take_ping,
+    frames.GOAWAY: _Connection._take_go_away,
+    frames.WINDOW_UPDATE: _Connection._take_window_update,
+}
+"""What is done with each kind of frame; others mean nothing to us."""

@@ -14,9 +14,9 @@ from collections import deque
 from typing import Protocol, cast
 
 from http2 import frames
+from http2.frame_reader import FrameReader
 from http2.frames import ErrorCode, ProtocolError
-from storage.http2.frame_reader import HEADER_BLOCK_BYTES, FrameReader
-from storage.http2.header_blocks import HeaderReader, Headers
+from storage.http2.header_blocks import HEADER_BLOCK_BYTES, HeaderReader, Headers
 
 STREAM_WINDOW_BYTES = 1 << 22
 """How much of one stream the peer may send ahead of its owner."""
@@ -86,7 +86,7 @@ class ClientConnection(asyncio.Protocol):
         self._keepalive_timeout_seconds = keepalive_timeout_seconds
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._frames = FrameReader()
+        self._frames = FrameReader(header_block_bytes=HEADER_BLOCK_BYTES)
         self._headers = HeaderReader()
         self._out: list[bytes] = []
         self._flushing = False

@@ -14,10 +14,11 @@ from hpack import Decoder, HPACKError
 
 from http2.frames import ErrorCode, ProtocolError
 from http2.literals import literal
-from storage.http2.frame_reader import HEADER_BLOCK_BYTES
 
 Headers = Mapping[str, str]
 
+HEADER_BLOCK_BYTES = 32_768
+"""The largest one that a server may send."""
 _KNOWN_BLOCKS = 256
 _KNOWN_BLOCK_BYTES = 256
 _STATIC = {

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from http2 import frames
+from http2.frame_reader import Frame, FrameReader
 from storage.http2.client import BrokenOffError, ClientConnection
-from storage.http2.frame_reader import Frame, FrameReader
-from storage.http2.header_blocks import Headers
+from storage.http2.header_blocks import HEADER_BLOCK_BYTES, Headers
 
 
 class Peer:
@@ -18,7 +18,7 @@ class Peer:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self.writer = writer
-        self._frames = FrameReader()
+        self._frames = FrameReader(header_block_bytes=HEADER_BLOCK_BYTES)
         self._ready: list[Frame] = []
 
     async def greet(self, settings: dict[int, int] | None = None) -> None:

@@ -1,6 +1,7 @@
-"""Cuts what a server sends into frames, with header blocks in one piece.
+"""Cuts what a peer sends into frames, with header blocks in one piece, bare of padding and priorities.
 
-Policy: what a peer may send is bounded here: a frame by the size that we have not raised, a header block by `HEADER_BLOCK_BYTES`.
+Policy: what a peer may have us keep is bounded here: a frame by the size that we have not raised, a header block by the limit of its
+reader, and by the number of frames it comes in, since empty ones would cost time without end.
 
 Source: https://www.rfc-editor.org/rfc/rfc9113#section-4
 """
@@ -20,22 +21,25 @@ from http2.frames import (
     PRIORITIZED,
     ErrorCode,
     ProtocolError,
+    uint,
     without_padding,
 )
 
-HEADER_BLOCK_BYTES = 32_768
 _PRIORITY_BYTES = 5
 
 Frame = tuple[int, int, int, bytes]
-"""Type, flags, stream, payload. A header block is whole; DATA still has its padding, which takes room in the windows."""
+"""Kind, flags, stream, payload. A header block is whole; DATA still has its padding, which takes room in the windows."""
 
 
 class FrameReader:
     """Cuts what arrives into frames. Keeps at most the beginning of one frame, and of one header block."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, header_block_bytes: int) -> None:
+        self._header_block_bytes = header_block_bytes
+        # Twice as many as whole frames would need.
+        self._most_parts = 8 + 2 * header_block_bytes // FRAME_BYTES
         self._rest = b""
-        self._open_block: tuple[int, int, bytearray] | None = None
+        self._open_block: tuple[int, int, list[bytes]] | None = None
 
     def feed(self, received: bytes) -> Iterator[Frame]:
         """Return the frames that `received` makes whole.
@@ -58,7 +62,7 @@ class FrameReader:
             start = following
             stream_id &= MAX_WINDOW_BYTES
             if kind == HEADERS and flags & (PADDED | PRIORITIZED):
-                payload = _block_of(flags, payload)
+                payload = _block_of(flags, stream_id, payload)
             if kind == CONTINUATION or self._open_block is not None or (kind == HEADERS and not flags & END_HEADERS):
                 block = self._block(kind, flags, stream_id, payload)
                 if block is not None:
@@ -72,26 +76,28 @@ class FrameReader:
         if self._open_block is None:
             if kind != HEADERS:
                 raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a header block goes on that has not begun")
-            self._open_block = (stream_id, flags, bytearray(payload))
+            self._open_block = (stream_id, flags, [payload])
             return None
-        of_stream, first_flags, block = self._open_block
+        of_stream, first_flags, parts = self._open_block
         if kind != CONTINUATION or stream_id != of_stream:
             raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted")
-        block += payload
-        if len(block) > HEADER_BLOCK_BYTES or not payload:
+        parts.append(payload)
+        if len(parts) > self._most_parts or sum(map(len, parts)) > self._header_block_bytes:
             raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "a header block has no end")
         if not flags & END_HEADERS:
             return None
         self._open_block = None
-        return HEADERS, first_flags | END_HEADERS, stream_id, bytes(block)
+        return HEADERS, first_flags | END_HEADERS, stream_id, b"".join(parts)
 
 
-def _block_of(flags: int, payload: bytes) -> bytes:
+def _block_of(flags: int, stream_id: int, payload: bytes) -> bytes:
     """Return the payload of HEADERS without padding and priority."""
     if flags & PADDED:
         payload = without_padding(payload)
     if flags & PRIORITIZED:
         if len(payload) < _PRIORITY_BYTES:
             raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a frame is too short for its kind")
+        if uint(payload) == stream_id:
+            raise ProtocolError(ErrorCode.PROTOCOL_ERROR, "a stream depends on itself")
         payload = payload[_PRIORITY_BYTES:]
     return payload

@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from http2 import frames
+from http2.frame_reader import Frame, FrameReader
 from http2.frames import ProtocolError
-from storage.http2.frame_reader import Frame, FrameReader
+
+
+def _reader() -> FrameReader:
+    return FrameReader(header_block_bytes=32_768)
 
 
 @given(st.lists(st.integers(min_value=1, max_value=200), max_size=40))
@@ -22,7 +26,7 @@ def test_frames_are_the_same_however_they_are_cut(sizes: list[int]) -> None:
             frames.window_update(0, 77),
         ]
     )
-    reader, whole, start = FrameReader(), FrameReader(), 0
+    reader, whole, start = _reader(), _reader(), 0
     got: list[Frame] = []
     for size in sizes:
         got += reader.feed(sent[start : start + size])
@@ -38,7 +42,7 @@ def test_frames_are_the_same_however_they_are_cut(sizes: list[int]) -> None:
 def test_padding_and_priority_of_headers_are_taken_off() -> None:
     flags = frames.PADDED | frames.PRIORITIZED | frames.END_HEADERS
     sent = frames.frame(frames.HEADERS, flags, 1, b"\x03" + b"prior" + b"block" + b"\0\0\0")
-    assert [payload for *_, payload in FrameReader().feed(sent)] == [b"block"]
+    assert [payload for *_, payload in _reader().feed(sent)] == [b"block"]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +52,15 @@ def test_padding_and_priority_of_headers_are_taken_off() -> None:
         pytest.param(frames.frame(frames.HEADERS, frames.PADDED | frames.END_HEADERS, 1, b"\x09x"), id="all-padding"),
         pytest.param(frames.frame(frames.HEADERS, frames.PADDED | frames.END_HEADERS, 1, b""), id="padding-without-length"),
         pytest.param(frames.frame(frames.HEADERS, frames.PRIORITIZED | frames.END_HEADERS, 1, b"prio"), id="half-a-priority"),
+        pytest.param(frames.frame(frames.HEADERS, frames.PRIORITIZED | frames.END_HEADERS, 1, b"\0\0\0\x01\0"), id="depends-on-itself"),
         pytest.param(frames.frame(frames.CONTINUATION, frames.END_HEADERS, 1, b"x"), id="continuation-of-nothing"),
         pytest.param(frames.frame(frames.HEADERS, 0, 1, b"x") + frames.frame(frames.PING, 0, 0, b"12345678"), id="block-interrupted"),
         pytest.param(
             frames.frame(frames.HEADERS, 0, 1, b"x") + frames.frame(frames.CONTINUATION, 0, 3, b"x"), id="block-of-another-stream"
         ),
-        pytest.param(frames.frame(frames.HEADERS, 0, 1, b"x") + frames.frame(frames.CONTINUATION, 0, 1, b""), id="empty-continuation"),
+        pytest.param(
+            frames.frame(frames.HEADERS, 0, 1, b"x") + frames.frame(frames.CONTINUATION, 0, 1, b"") * 100, id="empty-continuations"
+        ),
         pytest.param(
             frames.frame(frames.HEADERS, 0, 1, b"x" * 16_384) + frames.frame(frames.CONTINUATION, 0, 1, b"x" * 16_384) * 2,
             id="endless-block",
@@ -62,4 +69,4 @@ def test_padding_and_priority_of_headers_are_taken_off() -> None:
 )
 def test_what_no_peer_may_send_is_refused(sent: bytes) -> None:
     with pytest.raises(ProtocolError):
-        list(FrameReader().feed(sent))
+        list(_reader().feed(sent))
