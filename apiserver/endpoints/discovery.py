@@ -1,7 +1,7 @@
 """Discovery: which groups, versions and resources there are, in the classic form and in the aggregated one.
 
 Documents are made once from the kinds and depend on nothing else: a server whose store is away still tells what it serves. The words are
-those that kube-apiserver has for custom resources. Aggregated documents are JSON and have an ETag, and all answers vary by Accept.
+those that kube-apiserver has for custom resources. Aggregated documents have an ETag, and all answers vary by Accept.
 Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/endpoints/discovery/aggregated/wrapper.go
 """
 
@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from aiohttp import web
 
-from apiserver.endpoints.negotiation import accept_of, negotiate_document, parse_accept, render, response_headers
+from apiserver.endpoints.negotiation import Target, negotiate_conversion, negotiate_document, render, response_headers
 from apiserver.meta import errors, protobuf
 
 if TYPE_CHECKING:
     from apiserver.meta.resource import ResourceKind
+    from apiserver.registry.forms import Form
     from apiserver.request import Call, Handler
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 SUBRESOURCE_VERBS = ("get", "patch", "update")
-_AGGREGATED_VERSIONS = ("v2", "v2beta1")
+_AGGREGATED = tuple(("apidiscovery.k8s.io", version, "APIGroupDiscoveryList") for version in ("v2", "v2beta1"))
+"""What the root can be converted to. Clients and aggregators from before Kubernetes 1.30 know the beta only."""
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
@@ -33,7 +35,7 @@ def make(kinds: Sequence[ResourceKind]) -> dict[str, Handler]:
     """The handlers of discovery by path, for these kinds."""
     groups = _groups(kinds)
     classic = {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name, versions) for name, versions in groups.items()]}
-    handlers = {"/apis": _root(_Document(classic), {version: _Aggregated(groups, version) for version in _AGGREGATED_VERSIONS})}
+    handlers = {"/apis": _root(_Document(classic), {target: _Aggregated(groups, target) for target in _AGGREGATED})}
     for name, versions in groups.items():
         handlers[f"/apis/{name}"] = _answer(_Document({"kind": "APIGroup", "apiVersion": "v1"} | _group(name, versions)))
         for version, served in versions.items():
@@ -45,40 +47,44 @@ def make(kinds: Sequence[ResourceKind]) -> dict[str, Handler]:
 
 
 class _Document:
-    """A classic document, and its bytes as most clients want them."""
+    """A document, and its bytes as most clients want them."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         self._value = value
         self._json = orjson.dumps(value)
         self._protobuf = protobuf.discovery_document(value)
 
+    def in_form(self, form: Form) -> bytes:
+        return self._protobuf if form.is_protobuf else render(form, lambda: self._value, json=self._json)
+
     def respond(self, call: Call) -> web.Response:
         form = negotiate_document(call)
         headers = response_headers(call, form.media_type)
         headers["Vary"] = "Accept"
-        body = self._protobuf if form.is_protobuf else render(form, lambda: self._value, json=self._json)
-        return web.Response(body=body, headers=headers)
+        return web.Response(body=self.in_form(form), headers=headers)
 
 
 class _Aggregated:
     """The aggregated document in one version."""
 
-    def __init__(self, groups: dict[str, dict[str, list[ResourceKind]]], version: str) -> None:
-        value = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}}
-        items = [_aggregated_group(name, versions) for name, versions in groups.items()]
-        self._json = orjson.dumps(value | {"items": items}) + b"\n"
-        self._etag = f'"{hashlib.sha512(self._json).hexdigest().upper()}"'
-        self._content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    def __init__(self, groups: dict[str, dict[str, list[ResourceKind]]], target: Target) -> None:
+        group, version, kind = target
+        type_ = {"kind": kind, "apiVersion": f"{group}/{version}"}
+        content = {"metadata": {}, "items": [_aggregated_group(name, versions) for name, versions in groups.items()]}
+        self._document = _Document(type_ | content)
+        # The content's alone: the same in each version and media type.
+        self._etag = f'"{hashlib.sha512(orjson.dumps(content)).hexdigest().upper()}"'
+        self._parameters = f";g={group};v={version};as={kind}"
 
-    def respond(self, call: Call) -> web.Response:
-        headers = response_headers(call, self._content_type)
+    def respond(self, call: Call, form: Form) -> web.Response:
+        headers = response_headers(call, form.media_type + self._parameters)
         headers["Cache-Control"] = "public"
         headers["ETag"] = self._etag
         headers["Vary"] = "Accept"
         if call.http.headers.get("If-None-Match") == self._etag:
             del headers["Content-Type"]
             return web.Response(status=304, headers=headers)
-        return web.Response(body=self._json, headers=headers)
+        return web.Response(body=self._document.in_form(form), headers=headers)
 
 
 def _answer(document: _Document) -> Handler:
@@ -89,28 +95,18 @@ def _answer(document: _Document) -> Handler:
     return answer
 
 
-def _root(classic: _Document, aggregated: dict[str, _Aggregated]) -> Handler:
+def _root(classic: _Document, aggregated: dict[Target, _Aggregated]) -> Handler:
+    targets = frozenset(aggregated)
+
     async def answer(call: Call) -> web.Response:
         _check_method(call)
-        version = aggregated_version(accept_of(call))
-        return aggregated[version].respond(call) if version else classic.respond(call)
+        chosen = negotiate_conversion(call, targets)
+        if chosen is None:
+            return classic.respond(call)
+        form, target = chosen
+        return aggregated[target].respond(call, form)
 
     return answer
-
-
-def aggregated_version(accept: str) -> str:
-    """The version of the first clause that asks for the aggregated form in a version that there is; empty when none does."""
-    if "APIGroupDiscoveryList" in accept:
-        for clause in parse_accept(accept):
-            parameters = clause.parameters
-            if (
-                clause.accepts("application/json")
-                and parameters.get("as") == "APIGroupDiscoveryList"
-                and parameters.get("g") == "apidiscovery.k8s.io"
-                and parameters.get("v") in _AGGREGATED_VERSIONS
-            ):
-                return parameters["v"]
-    return ""
 
 
 def _check_method(call: Call) -> None:

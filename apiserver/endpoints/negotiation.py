@@ -37,6 +37,11 @@ _CONVERSIONS: dict[str, Conversion] = {
     "PartialObjectMetadata": "PartialObjectMetadata",
     "PartialObjectMetadataList": "PartialObjectMetadataList",
 }
+
+Target = tuple[str, str, str]
+"""What a clause wants a document to be converted to: group, version and kind."""
+_UNCONVERTED: frozenset[Target] = frozenset({("", "", "")})
+
 _ACCEPT_CHARACTERS = 2048
 """What is read of an Accept header: browsers and client-go need some hundred, and sorting takes more time than reading."""
 _WARNING_TOTAL_CHARACTERS = 4096
@@ -113,15 +118,16 @@ def _choose(header: str, tables: bool) -> Form | None:
 
 
 @lru_cache(maxsize=512)
-def _choose_unconverted(header: str) -> Form | None:
-    """The form of what is no custom resource: nothing is converted, and each media type will do."""
+def _choose_document(header: str, targets: frozenset[Target]) -> tuple[Form, Target] | None:
+    """The form of what is no custom resource, for which each media type will do, and what it is converted to."""
     for clause in parse_accept(header):
         parameters = clause.parameters
-        if "as" in parameters or "g" in parameters or "v" in parameters or parameters.get("sv"):
+        target = parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", "")
+        if target not in targets or parameters.get("sv"):
             continue
         for media_type in SERVED:
             if clause.accepts(media_type) and _streams(parameters, media_type):
-                return _plain(media_type, parameters)
+                return _plain(media_type, parameters), target
     return None
 
 
@@ -193,21 +199,30 @@ def negotiate_failure(call: Call) -> Form:
     pretty = _wants_pretty(call.info.query, headers.get("User-Agent", ""))
     if not accept or accept in ("application/json", "*/*"):
         return PRETTY if pretty else PLAIN
-    form = _choose_unconverted(accept) or PRETTY
+    chosen = _choose_document(accept, _UNCONVERTED)
+    form = chosen[0] if chosen else PRETTY
     return _indented(form) if pretty else form
 
 
 def negotiate_document(call: Call) -> Form:
-    """Return the form of a document that is no object, and so never converted, but served as protobuf too.
+    """Return the form of a document that is no object, and so not converted, but served as protobuf too.
 
     Raises:
         APIError: 406 NotAcceptable.
     """
-    headers = call.http.headers
-    form = _choose_unconverted(accept_of(call) or "*/*")
-    if form is None:
+    chosen = negotiate_conversion(call, _UNCONVERTED)
+    if chosen is None:
         raise errors.not_acceptable(SERVED)
-    return _indented(form) if _wants_pretty(call.info.query, headers.get("User-Agent", "")) else form
+    return chosen[0]
+
+
+def negotiate_conversion(call: Call, targets: frozenset[Target]) -> tuple[Form, Target] | None:
+    """Return the form of a document, and what it is to be: the first of `targets` that a clause asks for. None when none does."""
+    chosen = _choose_document(accept_of(call) or "*/*", targets)
+    if chosen is None or not _wants_pretty(call.info.query, call.http.headers.get("User-Agent", "")):
+        return chosen
+    form, target = chosen
+    return _indented(form), target
 
 
 def _indented(form: Form) -> Form:

@@ -1,4 +1,4 @@
-"""Kubernetes' protobuf for what is no custom resource: metadata alone, failures, and the classic documents of discovery.
+"""Kubernetes' protobuf for what is no custom resource: metadata alone, failures, and the documents of discovery.
 
 Clients that read nothing but metadata ask for it first, such as the garbage collector.
 
@@ -45,8 +45,8 @@ def status(value: Mapping[str, Any]) -> bytes:
 
 
 def discovery_document(value: Mapping[str, Any]) -> bytes:
-    """An APIGroupList, APIGroup or APIResourceList in its envelope."""
-    return envelope("v1", value["kind"], _DISCOVERY_DOCUMENTS[value["kind"]](value))
+    """An APIGroupList, APIGroup, APIResourceList or APIGroupDiscoveryList in its envelope."""
+    return envelope(value["apiVersion"], value["kind"], _DISCOVERY_DOCUMENTS[value["kind"]](value))
 
 
 def partial_object_metadata(metadata: Mapping[str, Any]) -> bytes:
@@ -234,8 +234,27 @@ _api_resource = _message(
     _text(9, "version"),
     _text(10, "storageVersionHash"),
 )
+_group_version_kind = _message(_text(1, "group"), _text(2, "version"), _text(3, "kind"))
+_subresource_discovery = _message(
+    _text(1, "subresource"),
+    _pointer(2, "responseKind", _nested(_group_version_kind)),
+    _each(4, "verbs", _string),
+)
+_resource_discovery = _message(
+    _text(1, "resource"),
+    _pointer(2, "responseKind", _nested(_group_version_kind)),
+    _text(3, "scope"),
+    _text(4, "singularResource"),
+    _each(5, "verbs", _string),
+    _each(6, "shortNames", _string),
+    _each(7, "categories", _string),
+    _each(8, "subresources", _nested(_subresource_discovery)),
+)
+_version_discovery = _message(_text(1, "version"), _each(2, "resources", _nested(_resource_discovery)), _text(3, "freshness"))
+_group_discovery = _message(_always(1, "metadata", _nested(_object_meta), {}), _each(2, "versions", _nested(_version_discovery)))
 _DISCOVERY_DOCUMENTS = {
     "APIGroup": _api_group,
     "APIGroupList": _message(_each(1, "groups", _nested(_api_group))),
+    "APIGroupDiscoveryList": _message(_always(1, "metadata", _nested(_list_meta), {}), _each(2, "items", _nested(_group_discovery))),
     "APIResourceList": _message(_text(1, "groupVersion"), _each(2, "resources", _nested(_api_resource))),
 }

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from apiserver import kinds
 from tests.apiserver.process import serving
 from tests.controlplane.control_plane import ControlPlane
+from tests.differential.exchange import AGGREGATED_DISCOVERY
 from tests.differential.lockstep import Tally
 from tests.differential.scenarios import ALL
 from tests.differential.side import Side, side
 from tests.differential.twin import definition
 
 EXCHANGES = 3000
+_DISCOVERED_SECONDS = 120
 _TALLY = pytest.StashKey[Tally]()
 
 
@@ -56,6 +61,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             plane.kubectl("create", "-f", "-", stdin=json.dumps(twin).encode())
             names.append(f"crd/{twin['metadata']['name']}")
         plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+        _wait_discovered(plane)
         pki = plane.pki
         nobody = ssl.create_default_context(cafile=str(pki.authority.certificate_file))
         contexts = {"admin": plane.tls(pki.admin), "alice": plane.tls(plane.client("alice", "dev")), "": nobody}
@@ -69,6 +75,27 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags)
     finally:
         plane.stop()
+
+
+def _wait_discovered(plane: ControlPlane) -> None:
+    """Return when discovery has settled: it follows definitions by itself, each of its documents in its own time."""
+    deadline = time.monotonic() + _DISCOVERED_SECONDS
+    while True:
+        listed, aggregated = (_groups(plane, accept) for accept in ("application/json", AGGREGATED_DISCOVERY))
+        names = [group["metadata"]["name"] for group in aggregated]
+        current = all(version["freshness"] == "Current" for group in aggregated for version in group["versions"])
+        if current and {"clrk.apoxy.dev", "worker.saved.sh"} <= set(names) and sorted(names) == sorted(group["name"] for group in listed):
+            return
+        assert time.monotonic() < deadline, (listed, names)
+        time.sleep(0.1)
+
+
+def _groups(plane: ControlPlane, accept: str) -> list[dict[str, Any]]:
+    request = urllib.request.Request(f"{plane.url}/apis", headers={"Accept": accept})
+    with urllib.request.urlopen(request, context=plane.tls(plane.pki.admin)) as response:
+        document = json.load(response)
+    groups: list[dict[str, Any]] = document.get("groups") or document["items"]
+    return groups
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ _LENIENT_FIELD = re.compile(r"error decoding patch: json: cannot unmarshal \w+ i
 _OWN_VERSION = re.compile(r' +"(?:gitVersion|gitCommit|goVersion|compiler)":')
 _ONE_CHECK = re.compile("/(?:livez|readyz|healthz)/ping$")
 _OWN_CHECK = re.compile(r"^\[\+\].*\n", re.MULTILINE)
+_LIST_OF_GROUPS = "APIGroupDiscoveryList"
 _SCHEME = re.compile(r' in scheme \\?"[^"]*"')
 
 Rewrite = Callable[[Step, Answer, Answer], Answer]
@@ -180,14 +181,25 @@ def _discovery_methods(step: Step, real: Answer, ours: Answer) -> Answer:
     """kube-apiserver answers any method at a group's address with the list, and so for health and metrics (or resets these)."""
     if not isinstance(step, Request) or step.method in ("GET", "HEAD") or ours.status != 405:
         return real
-    whole, beginnings = ("ok", "metrics reset\n"), ("# HELP ", '{"kind":"APIResourceList"', '{"kind":"APIGroup"')
+    whole, beginnings = ("ok", "metrics reset\n"), ("# HELP ", '{"kind":"APIResourceList"', '{"kind":"APIGroup')
     return ours if real.status == 200 and (real.text in whole or real.text.startswith(beginnings)) else real
+
+
+def _discovery_beta(step: Step, real: Answer, ours: Answer) -> Answer:
+    """Kubernetes 1.37 has given up the beta of aggregated discovery, which clients and aggregators before 1.30 know alone."""
+    beta = f"g=apidiscovery.k8s.io;v=v2beta1;as={_LIST_OF_GROUPS}"
+    if beta not in step.headers.get("Accept", "") or real.status not in (200, 304, 406):
+        return real
+    return ours if ours.status == 304 or (ours.status == 200 and ours.headers[0].endswith(beta)) else real
 
 
 def _slash_at_end(step: Step, real: Answer, ours: Answer) -> Answer:
     """Here an address with a slash at its end is the same, also where kube-apiserver knows none."""
-    path = step.path.partition("?")[0]
-    return ours if path.endswith("/") and real.text == "404 page not found\n" and (real.status, ours.status) == (404, 200) else real
+    if not step.path.partition("?")[0].endswith("/"):
+        return real
+    no_page = real.text == "404 page not found\n" and (real.status, ours.status) == (404, 200)
+    not_aggregated = _LIST_OF_GROUPS in step.headers.get("Accept", "") and _LIST_OF_GROUPS not in real.text and ours.status in (200, 304)
+    return ours if no_page or not_aggregated else real
 
 
 def _of_the_server(step: Step, real: Answer, ours: Answer) -> Answer:
@@ -516,6 +528,7 @@ LISTED: Final = Listing(
         Listed("names-and-verbs", _names_and_verbs, parts_ways=True),
         Listed("discovery-methods", _discovery_methods),
         Listed("discovery-vary", _discovery_vary),
+        Listed("discovery-beta", _discovery_beta),
         Listed("slash-at-end", _slash_at_end),
         Listed("of-the-server", _of_the_server),
         Listed("long-heads", _long_heads),

@@ -1,8 +1,8 @@
 """What is sent: requests with places for what each side answered before, and watches with what happens meanwhile.
 
-A place is written `{{word}}` or `{{word name}}` in a path or body and filled in by each side's own memory: `{{ns}}` (the namespace),
-`{{other}}` (a second one), `{{uid x}}`, `{{rv x}}`, `{{rv x 1}}` (the version of x before the last), `{{list}}` (the last list's
-resourceVersion), `{{continue}}` (its token).
+A place is written `{{word}}` or `{{word name}}` in a path, header or body and filled in by each side's own memory: `{{ns}}` (the
+namespace), `{{other}}` (a second one), `{{uid x}}`, `{{rv x}}`, `{{rv x 1}}` (the version of x before the last), `{{list}}` (the last
+list's resourceVersion), `{{continue}}` (its token), `{{etag}}` (that of aggregated discovery as it was last read in JSON).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+AGGREGATED_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 USER_AGENT = "differential/1.0 (linux/amd64)"
 
 POOLS = "/apis/clrk.apoxy.dev/v1alpha1/namespaces/{{ns}}/workerpools"

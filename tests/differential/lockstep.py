@@ -17,6 +17,7 @@ from typing import Any
 from tests.differential.differences import LISTED
 from tests.differential.exchange import ALL_POOLS, POOLS, WORKERS, Request, Step, Watch, body_of, filled, send
 from tests.differential.memory import Memory
+from tests.differential.of_ours import of_ours
 from tests.differential.side import Answer, Side, Stream
 
 _KEPT_METADATA = ("name", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
@@ -114,11 +115,12 @@ class Lockstep:
         for answer, memory in zip(raw, self.memories, strict=True):
             memory.learn(answer.text)
         self.tally.exchanges[request.kind] += 1
-        real, ours = (_normal(answer, memory) for answer, memory in zip(raw, self.memories, strict=True))
+        real, ours = (_normal(of_ours(answer), memory) for answer, memory in zip(raw, self.memories, strict=True))
         return self._judged(request, sent, real, ours)
 
     async def _ask(self, side: Side, memory: Memory, request: Request) -> Answer:
-        return await side.ask(request.method, filled(request.path, memory), body_of(request, memory), request.headers, request.identity)
+        headers = {name: filled(value, memory) for name, value in request.headers.items()}
+        return await side.ask(request.method, filled(request.path, memory), body_of(request, memory), headers, request.identity)
 
     async def _catch_up(self) -> None:
         """A consistent list: the cache has seen all that was written when it is answered."""

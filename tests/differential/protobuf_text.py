@@ -86,10 +86,26 @@ _RESOURCE: Fields = {
     9: ("version", str),
     10: ("storageVersionHash", str),
 }
+_KIND: Fields = {1: ("group", str), 2: ("version", str), 3: ("kind", str)}
+_SUBRESOURCE_DISCOVERY: Fields = {1: ("subresource", str), 2: ("responseKind", _KIND), 3: ("acceptedTypes", _KIND), 4: ("verbs", str)}
+_RESOURCE_DISCOVERY: Fields = {
+    1: ("resource", str),
+    2: ("responseKind", _KIND),
+    3: ("scope", str),
+    4: ("singularResource", str),
+    5: ("verbs", str),
+    6: ("shortNames", str),
+    7: ("categories", str),
+    8: ("subresources", _SUBRESOURCE_DISCOVERY),
+}
+_VERSION_DISCOVERY: Fields = {1: ("version", str), 2: ("resources", _RESOURCE_DISCOVERY), 3: ("freshness", str)}
+_GROUP_DISCOVERY: Fields = {1: ("metadata", _OBJECT_META), 2: ("versions", _VERSION_DISCOVERY)}
 _MESSAGES: Mapping[tuple[str, str], Fields] = {
     ("v1", "Status"): _STATUS,
     ("v1", "APIGroup"): _GROUP,
+    ("v1", "APIGroupList"): {1: ("groups", _GROUP)},
     ("v1", "APIResourceList"): {1: ("groupVersion", str), 2: ("resources", _RESOURCE)},
+    ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList"): {1: ("metadata", _LIST_META), 2: ("items", _GROUP_DISCOVERY)},
     ("meta.k8s.io/v1", "PartialObjectMetadata"): _PARTIAL,
     ("meta.k8s.io/v1beta1", "PartialObjectMetadata"): _PARTIAL,
     ("meta.k8s.io/v1", "PartialObjectMetadataList"): {1: ("metadata", _LIST_META), 2: ("items", _PARTIAL)},

@@ -56,7 +56,32 @@ async def test_aggregated_discovery_in_v2beta1_is_true_to_its_version(client: ai
     """T002 (e)."""
     async with client.get("/apis", headers={"Accept": V2BETA1}) as response:
         assert response.headers["Content-Type"] == V2BETA1
-        assert orjson.loads(await response.read())["apiVersion"] == "apidiscovery.k8s.io/v2beta1"
+        assert orjson.loads(await response.read()) == await read(client, "/apis", accept=V2) | {"apiVersion": "apidiscovery.k8s.io/v2beta1"}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "beginning"),
+    [
+        ("application/json", b'{"kind":'),
+        ("application/yaml", b"apiVersion: apidiscovery.k8s.io/v2\nitems:\n"),
+        ("application/vnd.kubernetes.protobuf", b"k8s\x00"),
+    ],
+)
+async def test_aggregated_discovery_in_each_media_type(client: aiohttp.ClientSession, media_type: str, beginning: bytes) -> None:
+    """Under one entity tag, that of the content; the bytes are compared with kube-apiserver's in tests/differential."""
+    wanted = V2.replace("application/json", media_type)
+    async with client.get("/apis", headers={"Accept": V2}) as response:
+        etag = response.headers["ETag"]
+    async with client.get("/apis", headers={"Accept": wanted}) as response:
+        assert (response.status, response.headers["Content-Type"], response.headers["ETag"]) == (200, wanted, etag)
+        body = await response.read()
+    assert body.startswith(beginning)
+    assert b"gadgets" in body
+
+
+async def test_aggregated_discovery_is_indented_for_people(client: aiohttp.ClientSession) -> None:
+    async with client.get("/apis?pretty=true", headers={"Accept": V2}) as response:
+        assert (await response.text()).startswith('{\n  "kind": "APIGroupDiscoveryList",\n')
 
 
 async def test_aggregated_discovery_is_sent_once(client: aiohttp.ClientSession) -> None:

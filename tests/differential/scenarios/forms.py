@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.differential.exchange import ALL_POOLS, POOLS, Step, send
+from tests.differential.exchange import AGGREGATED_DISCOVERY, ALL_POOLS, POOLS, Step, send
 from tests.differential.objects import condition, create, get, listed, merge, pool
 
 _META = ";g=meta.k8s.io;v=v1"
@@ -80,6 +80,29 @@ _FULL_METADATA = {
         {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "11111111-1111-4111-8111-111111111111", "controller": True}
     ],
 }
+_AGGREGATED = AGGREGATED_DISCOVERY.removeprefix("application/json")
+_ROOT_ACCEPTS = (
+    AGGREGATED_DISCOVERY,
+    "application/yaml" + _AGGREGATED,
+    "application/vnd.kubernetes.protobuf" + _AGGREGATED,
+    "*/*" + _AGGREGATED,
+    "application/*;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
+    "application/json,application/yaml" + _AGGREGATED,
+    "application/json;q=0.1,application/yaml;q=0.9" + _AGGREGATED,
+    AGGREGATED_DISCOVERY + ";profile=nopeer,application/json" + _AGGREGATED + ",application/json",
+    *(AGGREGATED_DISCOVERY + parameter for parameter in (";pretty=1", ";stream=watch", ";stream=x", ";sv=v1", ";foo=bar", ";q=x")),
+    "application/yaml" + _AGGREGATED + ";stream=watch",
+    *(AGGREGATED_DISCOVERY.replace("v2", "v2beta1") + rest for rest in ("", ",application/json", ",application/json" + _AGGREGATED)),
+    AGGREGATED_DISCOVERY.replace("v2", "v3"),
+    AGGREGATED_DISCOVERY.replace("v2", "v3") + ",application/json",
+    "application/json;as=APIGroupDiscoveryList;v=v2",
+    "application/json;as=APIGroupDiscoveryList" + _META,
+    "application/cbor" + _AGGREGATED,
+    "text/plain" + _AGGREGATED + ",application/yaml",
+    "application/json;as=Table" + _META,
+    "application/vnd.kubernetes.protobuf,application/json",
+    *("application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/plain", ""),
+)
 _TABLE = {"Accept": "application/json;as=Table" + _META}
 
 SCENARIOS: dict[str, Sequence[Step]] = {
@@ -171,8 +194,20 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         *[
             send("discovery", "GET", path, headers={"Accept": accept} if accept else {})
             for path in ("/apis/clrk.apoxy.dev", "/apis/clrk.apoxy.dev/v1alpha1", "/apis/worker.saved.sh", "/apis/worker.saved.sh/v1alpha1")
-            for accept in ("", "application/json", "application/yaml", "text/plain", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json")
+            for accept in ("", "application/json", "application/yaml", "text/plain", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json", AGGREGATED_DISCOVERY)
         ],
+        *[
+            send("discovery", "GET", path, headers={"Accept": accept, **more})
+            for path, accepts in (("/apis", _ROOT_ACCEPTS), ("/apis?pretty=true", _ROOT_ACCEPTS[:3]), ("/apis/", _ROOT_ACCEPTS[:2]))
+            for accept in accepts
+            for more in ({}, {"If-None-Match": '"{{etag}}"'})
+        ],
+        *[
+            send("discovery", "GET", "/apis", headers={"Accept": AGGREGATED_DISCOVERY, "If-None-Match": tags})
+            for tags in ("{{etag}}", "*", '"x"', 'W/"{{etag}}"', '"x", "{{etag}}"')
+        ],
+        *[send("discovery", method, "/apis", headers={"Accept": accept}) for method in ("HEAD", "POST") for accept in ("application/json", AGGREGATED_DISCOVERY)],
+        send("discovery", "GET", "/apis", headers={"User-Agent": "curl/8.0", "Accept": AGGREGATED_DISCOVERY}),
         send("discovery", "GET", "/apis/clrk.apoxy.dev/v2"),
         send("discovery", "GET", "/apis/nothing.example"),
         send("discovery", "GET", "/apis/clrk.apoxy.dev/v1alpha1?pretty=true"),
