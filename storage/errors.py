@@ -77,6 +77,10 @@ class Unsupported(Unavailable):
     """The backend is there, and is of a version that does not do what has to be promised; waiting does not help."""
 
 
+class StoreFull(Unavailable):
+    """There is no room for what was to be written, and nothing was; all that needs no room goes on."""
+
+
 class Unknown(StoreError):
     """The backend did not say in time whether it did the operation: it may have happened, or may still happen."""
 

@@ -10,12 +10,22 @@ import builtins
 from collections.abc import AsyncIterator
 from typing import Any
 
-from storage.errors import Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, StoreClosed, Unavailable, Unsupported
+from storage.errors import (
+    Compacted,
+    FutureRevision,
+    KeyExists,
+    KeyNotFound,
+    RevisionConflict,
+    StoreClosed,
+    StoreFull,
+    Unavailable,
+    Unsupported,
+)
 from storage.etcd.compactor import Compactor
 from storage.etcd.config import EtcdConfig
 from storage.etcd.connection import Connection
 from storage.etcd.link import COMPACT, RANGE, STATUS, TXN
-from storage.etcd.messages import COMPARE_MOD, CompactionRequest, RangeRequest, StatusRequest, TxnRequest
+from storage.etcd.messages import COMPARE_MOD, CompactionRequest, RangeRequest, StatusRequest, TxnRequest, TxnResponse
 from storage.etcd.watch import Watches
 from storage.keys import prefix_end
 from storage.store import KeyValue, Page, WatchBatch
@@ -171,7 +181,14 @@ class EtcdStore:
             put.key = name
             put.value = value
         request.failure.add().request_range.key = name
-        response = await self._connection.call(TXN, request, write=True)
+        try:
+            response = await self._connection.call(TXN, request, write=True)
+        except StoreFull:
+            # The write with which etcd finds out that it is full has been done all the same.
+            kvs = (await self._connection.call(RANGE, RangeRequest(key=name))).kvs
+            if not kvs or kvs[0].value != value or kvs[0].mod_revision == compare.mod_revision:
+                raise
+            return TxnResponse(succeeded=True), kvs[0].mod_revision + offset
         return response, response.header.revision + offset
 
     async def _read(self, request: Any, revision: int | None) -> Any:

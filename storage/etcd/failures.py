@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from storage.errors import Compacted, Corrupted, FutureRevision, Overloaded, StoreError, Unavailable, Unknown, ValueTooLarge
+from storage.errors import Compacted, Corrupted, FutureRevision, Overloaded, StoreError, StoreFull, Unavailable, Unknown, ValueTooLarge
 from storage.etcd.calls import CallError, StatusCode
 
 
@@ -29,8 +29,8 @@ FAILURES = (
     Row(
         StatusCode.RESOURCE_EXHAUSTED,
         "database space exceeded",
-        Unavailable,
-        Unavailable,
+        StoreFull,
+        StoreFull,
         "etcd is full and takes no writes: raise --quota-backend-bytes or compact and defragment it, then disarm the NOSPACE alarm",
     ),
     Row(StatusCode.RESOURCE_EXHAUSTED, "too many requests", Overloaded, Overloaded),

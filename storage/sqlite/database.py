@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from storage.errors import Corrupted, StoreError, StoreLocked, Unavailable, ValueTooLarge
+from storage.errors import Corrupted, StoreError, StoreFull, StoreLocked, Unavailable, ValueTooLarge
 from storage.store import EMPTY_REVISION
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -190,6 +190,8 @@ def translated(error: apsw.Error) -> StoreError:
     """Return what an error means that came before anything was changed. For an error of a commit see `writer.py`."""
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return Corrupted(f"the store's file is damaged: {error}")
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"the disk is full: {error}")
     if isinstance(error, apsw.TooBigError):
         return ValueTooLarge(str(error))
     return Unavailable(f"SQLite: {error}")

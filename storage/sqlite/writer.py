@@ -1,7 +1,8 @@
 """The one thread that writes: it commits what waits as a group, one fsync for many, each write with its own revision.
 
 Knows the schema. Policy: what has been acknowledged is on the disk. A commit that fails is never tried again, since after a failed fsync
-nothing tells what the disk holds: the group is `Unknown`, the thread stops, and only opening the file again finds out.
+nothing tells what the disk holds: the group is `Unknown`, the thread stops, and only opening the file again finds out. A full disk is
+no such failure: it shows before the frame that commits is complete, and before the sync, so that nothing has been written.
 Compaction marks what is forgotten first and removes the rows in small steps between the groups.
 """
 
@@ -153,7 +154,10 @@ class Writer:
             try:
                 return self._tasks.get_nowait()
             except queue.Empty:
+                before = self._swept_revision
                 self._attempt(self._sweep_alone)
+                if self._swept_revision == before:
+                    break  # the disk is full, or somebody else holds the file: go on after the next write
         return self._tasks.get()
 
     def _join_waiting(self, writes: Sequence[Write]) -> tuple[Sequence[Write], _Task | Sequence[Write] | None]:
@@ -180,6 +184,9 @@ class Writer:
             return do(argument)
         except StoreError as error:
             return error
+        except apsw.FullError as error:
+            self._roll_back()
+            return translated(error)
         except apsw.Error as error:
             self._fail(error)
             return Unknown(f"SQLite failed in a commit: {error}")
@@ -187,10 +194,14 @@ class Writer:
     def _attempt(self, do: Callable[[], None]) -> None:
         try:
             do()
-        except apsw.BusyError:
-            return
+        except (apsw.BusyError, apsw.FullError):
+            self._roll_back()
         except apsw.Error as error:
             self._fail(error)
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._cursor.execute("ROLLBACK")
 
     def _fail(self, error: apsw.Error) -> None:
         """Stop writing for good."""
@@ -309,7 +320,7 @@ class Writer:
 
     def _end_load(self, commit: bool) -> int:
         if not commit:
-            self._cursor.execute("ROLLBACK")
+            self._roll_back()
             return self.revision
         revision = self._loaded_revision
         for name in ("compact_revision", "swept_revision"):

@@ -15,6 +15,7 @@ from storage.errors import (
     Overloaded,
     StoreClosed,
     StoreError,
+    StoreFull,
     Unavailable,
     Unknown,
     ValueTooLarge,
@@ -38,7 +39,7 @@ from tests.tools.etcd import Etcd
         pytest.param(
             "RESOURCE_EXHAUSTED", "grpc: received message larger than max (5 vs. 4)", ValueTooLarge, ValueTooLarge, id="message-too-large"
         ),
-        pytest.param("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", Unavailable, Unavailable, id="no-space"),
+        pytest.param("RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded", StoreFull, StoreFull, id="no-space"),
         pytest.param("RESOURCE_EXHAUSTED", "etcdserver: too many requests", Overloaded, Overloaded, id="too-many-requests"),
         pytest.param("DATA_LOSS", "etcdserver: corrupt cluster", Corrupted, Corrupted, id="corrupt"),
         pytest.param("PERMISSION_DENIED", "etcdserver: permission denied", Unavailable, Unavailable, id="permission"),

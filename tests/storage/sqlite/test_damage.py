@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import apsw
 import pytest
 
-from storage.errors import Corrupted, KeyExists, Overloaded, StoreError, Unavailable, Unknown
+from storage.errors import Compacted, Corrupted, KeyExists, Overloaded, StoreError, StoreFull, Unavailable, Unknown
 from storage.sqlite import SqliteConfig, SqliteStore
 from storage.sqlite.database import PAGE_BYTES
 from storage.store import KeyValue
@@ -114,24 +116,66 @@ async def test_a_failed_sync_is_unknown_to_its_writers_and_the_end_of_writing(tm
         await store.close()
 
 
-async def test_a_full_disk_is_unknown_to_its_writers_and_loses_nothing(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path / "store.db")
-    store._writer._connection.pragma("max_page_count", 40)
-    written: list[KeyValue] = []
+async def test_a_full_disk_refuses_writes_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """Wherever in a commit the room ends: nothing of it is found, in this process and in one that opens the file after a crash."""
+    with disk() as faulty:
+        store = await SqliteStore.open(tmp_path / "store.db")
+        written = [await store.create(A, b"sound")]
+        async with following(store, after_revision=written[0].revision) as watch:
+            for room_bytes in range(0, 60_000, 1_999):
+                faulty.room_bytes = room_bytes
+                results = await asyncio.gather(
+                    *(store.create(f"{PODS}ns2/{room_bytes}-{n}", b"x" * 5000) for n in range(2)), return_exceptions=True
+                )
+                faulty.room_bytes = None
+                assert all(isinstance(result, KeyValue | StoreFull) for result in results), results
+                written += [result for result in results if isinstance(result, KeyValue)]
+                assert (await store.list(PODS)).items == sorted(written, key=lambda item: item.key)
+                crashed = tmp_path / f"crashed-{room_bytes}"
+                crashed.mkdir()
+                for file in ("store.db", "store.db-wal"):
+                    shutil.copy(tmp_path / file, crashed)
+                opened = await SqliteStore.open(crashed / "store.db")
+                assert (await opened.list(PODS)).items == sorted(written, key=lambda item: item.key)
+                await opened.close()
+            assert 1 < len(written) < 50, "some were refused and some were not"
+            gone = await store.delete(A, expected_revision=written[0].revision)
+            events = await watch.until_events(len(written))
+            assert [event.revision for event in events] == [*(item.revision for item in written[1:]), gone.revision]
+        await store.close()
 
-    async def fill() -> None:
-        for n in range(100):
-            written.append(await store.create(f"{PODS}ns1/{n:03}", b"x" * 4000))
 
-    with pytest.raises(Unknown, match="full"):
-        await fill()
-    assert written
-    with pytest.raises(Unavailable):
-        await store.create(B, b"after")
-    await store.close()
-    store = await SqliteStore.open(tmp_path / "store.db")
-    assert (await store.list(PODS)).items[: len(written)] == written
-    await store.close()
+async def test_a_full_disk_leaves_compaction_for_later(tmp_path: Path) -> None:
+    with disk() as faulty:
+        store = await SqliteStore.open(tmp_path / "store.db")
+        item = await store.create(A, b"0")
+        for n in range(20):
+            item = await store.update(A, b"%d" % n, expected_revision=item.revision)
+        faulty.room_bytes = 0
+        with pytest.raises(StoreFull, match="full"):
+            await store.compact(item.revision)
+        faulty.room_bytes = None
+        await store.compact(item.revision)
+        with pytest.raises(Compacted):
+            await store.list(PODS, revision=item.revision - 1)
+        assert await store.get(A) == item
+        await store.close()
+
+
+async def test_a_store_that_is_filled_until_the_disk_is_full_is_empty_again(tmp_path: Path) -> None:
+    async def items() -> AsyncIterator[KeyValue]:
+        for n in range(400):
+            yield KeyValue(f"{PODS}ns1/{n:03}", b"x" * 5000, n + 1)
+
+    with disk() as faulty:
+        store = await SqliteStore.open(tmp_path / "store.db")
+        faulty.room_bytes = 1_000_000
+        with pytest.raises(StoreFull):
+            await store.load(items(), above_revision=1000)
+        faulty.room_bytes = None
+        assert (await store.list(PODS)).items == []
+        await store.create(A, b"goes on")
+        await store.close()
 
 
 async def test_what_waits_for_the_disk_is_bounded(tmp_path: Path) -> None:
