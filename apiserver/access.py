@@ -29,7 +29,7 @@ from apiserver.cluster.client import ClusterClient
 from apiserver.cluster.kubeconfig import KubeconfigError, in_pod, pod_config, read_kubeconfig
 from apiserver.config import StartupError
 from apiserver.endpoints.health import HealthCheck
-from apiserver.metrics.delegated import AUTHENTICATION, AUTHORIZATION, DelegatedRequests
+from apiserver.metrics.attempts import subject_access_reviews, token_reviews
 from apiserver.request import User
 from apiserver.tls import CertificateError, load_authorities
 
@@ -103,7 +103,7 @@ def _delegated(config: Config, own: Authorities, trust: Trust, clients: _Clients
     core = clients.of("kubeconfig", given.kubeconfig or given.authentication_kubeconfig or given.authorization_kubeconfig)
     authentication = clients.of("authentication-kubeconfig", given.authentication_kubeconfig)
     authorization = clients.of("authorization-kubeconfig", given.authorization_kubeconfig)
-    asked_who, asked_whether = DelegatedRequests(AUTHENTICATION), DelegatedRequests(AUTHORIZATION)
+    asked_who, asked_whether = token_reviews(), subject_access_reviews()
     tokens = TokenReviews(
         authentication,
         audiences=given.api_audiences,

@@ -35,6 +35,7 @@ from apiserver.filters.access_log import AccessLog
 from apiserver.filters.deadline import Deadlines
 from apiserver.filters.limits import InFlight
 from apiserver.filters.stages import Stages
+from apiserver.metrics.attempts import AccessMetrics
 from apiserver.metrics.exposition import gauges
 from apiserver.metrics.requests import RequestMetrics
 from apiserver.metrics.resources import ResourceMetrics, WatchEvents
@@ -145,12 +146,13 @@ def build_app(
     requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS, INDEX})
     held = ResourceMetrics(tuple(zip(resources, watches, events, strict=True)), capacity=config.cache.history.changes or 0)
     busy = gauges("apiserver_current_inflight_requests", "Requests that are worked on.", "request_kind", in_flight.by_kind)
-    audit_log, tracer = _audit_log(config), _tracer(config)
+    access_metrics, audit_log, tracer = AccessMetrics(), _audit_log(config), _tracer(config)
     if audit_log is not None:
         metrics, tasks = (audit_log.collect, *metrics), (audit_log.run, *tasks)
     if tracer is not None:
         tasks = (tracer.run, *tasks)
-    paths[METRICS] = metrics_endpoint.make(store, (requests.collect, held.collect, measured.collect, busy, *access.metrics, *metrics))
+    metrics = (requests.collect, held.collect, measured.collect, busy, access_metrics.collect, *access.metrics, *metrics)
+    paths[METRICS] = metrics_endpoint.make(store, metrics)
     paths[INDEX] = index.make(paths)
     stages = Stages(
         authenticators=access.authenticators,
@@ -163,6 +165,7 @@ def build_app(
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
         audit_log=audit_log,
         tracer=tracer,
+        access_metrics=access_metrics,
         metrics=requests,
         refusing=refusing if config.shutdown_send_retry_after else None,
     )

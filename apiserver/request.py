@@ -101,6 +101,8 @@ class AuditNotes:
     """What went wrong in the server itself."""
     impersonator: User | None = None
     """Who acts as the user of the call; None: they themselves."""
+    constraint: str = ""
+    """The verb that lets them, when it does so for some requests only."""
     annotations: dict[str, str] = field(default_factory=dict)
 
 

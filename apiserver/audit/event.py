@@ -56,6 +56,8 @@ class Entry:
     annotations: Mapping[str, str] | None = None
     impersonated: User | None = None
     """As whom `user` acted; None: as themselves."""
+    constraint: str = ""
+    """The verb that let them, when it did so for some requests only."""
 
     @property
     def size_bytes(self) -> int:
@@ -75,6 +77,7 @@ class Entry:
             "verb": self.info.verb,
             "user": _user(self.user),
             "impersonatedUser": _user(self.impersonated) if self.impersonated is not None else None,
+            "authenticationMetadata": {"impersonationConstraint": self.constraint} if self.constraint else None,
             "sourceIPs": self._source_ips(),
             "userAgent": self._user_agent(),
             "objectRef": self._object_ref(request) if self.info.is_resource_request else None,

@@ -13,13 +13,13 @@ from apiserver.auth import NO_OPINION
 from apiserver.meta import errors
 from apiserver.meta.errors import APIError, GroupResource
 from apiserver.request import ANONYMOUS
+from openapi.gotext import quote
 
 if TYPE_CHECKING:
     from apiserver.auth import Authorizer, Decision
     from apiserver.request import RequestInfo, User
 
 _SANITIZED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
 
 
 class Authorization:
@@ -66,23 +66,9 @@ def forbidden(user: User, info: RequestInfo, reason: str) -> APIError:
 
 
 def _problem(user: User, info: RequestInfo) -> str:
-    said = f"User {_quoted(user.name)} cannot {info.verb}"
+    said = f"User {quote(user.name)} cannot {info.verb}"
     if not info.is_resource_request:
-        return f"{said} path {_quoted(info.path)}"
+        return f"{said} path {quote(info.path)}"
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    scope = f"in the namespace {_quoted(info.namespace)}" if info.namespace else "at the cluster scope"
-    return f"{said} resource {_quoted(resource)} in API group {_quoted(info.group)} {scope}"
-
-
-def _quoted(text: str) -> str:
-    """A text as Go's %q writes it."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{"".join(_ESCAPES.get(character) or _visible(character) for character in text)}"'
-
-
-def _visible(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    scope = f"in the namespace {quote(info.namespace)}" if info.namespace else "at the cluster scope"
+    return f"{said} resource {quote(resource)} in API group {quote(info.group)} {scope}"

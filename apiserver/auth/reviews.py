@@ -87,8 +87,8 @@ class ReviewCache(Generic[_Key, _Answer]):
         self._kept[key] = (answer, time.monotonic() + seconds)
 
 
-Record = Callable[[str, float], None]
-"""Takes down what became of an attempt, by the code of the answer, and how many seconds it took."""
+Record = Callable[[tuple[str, ...], float], None]
+"""Takes down what became of an attempt, by some labels (of a review: the code of the answer), and how many seconds it took."""
 
 
 async def review(client: ClusterClient, path: str, value: dict[str, Any], *, record: Record | None = None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ async def review(client: ClusterClient, path: str, value: dict[str, Any], *, rec
                 continue
         finally:
             if record is not None:
-                record(code, time.perf_counter() - began)
+                record((code,), time.perf_counter() - began)
         await asyncio.sleep(pause_seconds * random.uniform(1.0, 1.0 + _JITTER))
         pause_seconds *= _PAUSE_FACTOR
     status = answered.get("status")

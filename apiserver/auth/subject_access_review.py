@@ -88,7 +88,7 @@ def _key(user: User, info: RequestInfo) -> tuple[object, ...]:
     if not info.is_resource_request:
         return user.name, user.uid, user.groups, extra, info.verb, info.path
     selectors: tuple[object, ...] = ()
-    if info.query and info.verb in _WITH_SELECTORS:
+    if _may_have_selectors(info):
         selectors = _first(info, "fieldSelector"), _first(info, "labelSelector"), _verb_in_path(info)
     address = (info.verb, info.group, info.version, info.resource, info.subresource, info.namespace, info.name)
     return user.name, user.uid, user.groups, extra, address, selectors
@@ -117,11 +117,16 @@ def review_spec(user: User, info: RequestInfo) -> dict[str, Any]:
         "name": info.name,
     }
     attributes = {name: value for name, value in attributes.items() if value}
-    if info.query and info.verb in _WITH_SELECTORS and not _verb_in_path(info):
+    if _may_have_selectors(info) and not _verb_in_path(info):
         fields, labels = _field_requirements(_first(info, "fieldSelector")), _label_requirements(_first(info, "labelSelector"))
         attributes |= {"fieldSelector": {"requirements": fields}} if fields else {}
         attributes |= {"labelSelector": {"requirements": labels}} if labels else {}
     return {**spec, "resourceAttributes": attributes}
+
+
+def _may_have_selectors(info: RequestInfo) -> bool:
+    # The last part of the verb is what is done, also in `impersonate-on:user-info:list`.
+    return bool(info.query) and info.verb.rpartition(":")[2] in _WITH_SELECTORS
 
 
 def _first(info: RequestInfo, parameter: str) -> str:

@@ -115,5 +115,6 @@ def _tell(log: AuditLog, call: Call, stage: Stage, reached: float, *, code: int 
             notes.panic,
             dict(notes.annotations) if notes.annotations else None,
             None if acting is call.user else call.user,
+            notes.constraint,
         )
     )

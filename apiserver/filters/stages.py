@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from apiserver.metrics.attempts import AccessMetrics
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -43,6 +45,8 @@ class Stages:
     """None: there is none."""
     tracer: Tracer | None = None
     """None: there are no spans."""
+    access_metrics: AccessMetrics = field(default_factory=AccessMetrics)
+    """What became of authentication, authorization and impersonation."""
     metrics: RequestMetrics | None = None
     """None: requests are not counted."""
     refusing: asyncio.Event | None = None

@@ -28,6 +28,8 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _KEY_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _KEY_RULE: Final = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+_HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_http_path = re.compile(_HTTP_PATH).fullmatch
 _is_label = re.compile(_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _is_key_name = re.compile(_KEY_NAME).fullmatch
@@ -36,7 +38,7 @@ _is_common_key = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?").
 
 def _regex_error(rule: str, pattern: str, *examples: str) -> str:
     given = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {given}regex used for validation is '{pattern}')"
+    return f"{rule} ({f'e.g. {given}' if given else ''}regex used for validation is '{pattern}')"
 
 
 _LABEL_ERROR: Final = _regex_error(
@@ -53,6 +55,7 @@ _SUBDOMAIN_ERROR: Final = _regex_error(
     "example.com",
 )
 _KEY_ERROR: Final = _regex_error(_KEY_RULE, _KEY_NAME, "MyName", "my.name", "123-abc")
+_HTTP_PATH_ERROR: Final = _regex_error("Invalid path", _HTTP_PATH)
 _VALUE_ERROR: Final = _regex_error(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character",
@@ -91,6 +94,15 @@ def path_segment_errors(name: str) -> list[str]:
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{character}'" for character in "/%" if character in name]
+
+
+def domain_prefixed_path_errors(text: str, path: str) -> list[FieldError]:
+    """What is wrong with a text that must be a DNS subdomain, a slash and the path of an address."""
+    host, _, rest = text.partition("/")
+    if not host or not rest:
+        return [invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")') if text else required(path)]
+    found = [invalid(path, host, problem) for problem in dns1123_subdomain_errors(host)]
+    return found if _is_http_path(rest) else [*found, invalid(path, rest, _HTTP_PATH_ERROR)]
 
 
 def label_key_errors(key: str) -> list[str]:

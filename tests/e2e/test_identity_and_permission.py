@@ -133,6 +133,83 @@ async def test_an_apply_that_creates_needs_the_permission_to_create(server: Aggr
     assert (await server.ask("PATCH", path, carol, value=gadget(name="applied"), headers=headers))[0] in (200, 409)
 
 
+IMPERSONATIONS = {
+    "bob": {"Impersonate-User": "bob"},
+    "bob of dev": {"Impersonate-User": "bob", "Impersonate-Group": "dev"},
+    "bob of ops": {"Impersonate-User": "bob", "Impersonate-Group": "ops"},
+    "bob of masters": {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"},
+    "bob of nothing": {"Impersonate-User": "bob", "Impersonate-Group": ""},
+    "bob with a uid": {"Impersonate-User": "bob", "Impersonate-Uid": "7"},
+    "bob with extra": {"Impersonate-User": "bob", "Impersonate-Extra-Acme.io%2fa": "1"},
+    "bob with other extra": {"Impersonate-User": "bob", "Impersonate-Extra-Acme.io%2fb": "1"},
+    "bob with odd extra": {"Impersonate-User": "bob", "Impersonate-Extra-A": "1"},
+    "carol": {"Impersonate-User": "carol"},
+    "account": {"Impersonate-User": "system:serviceaccount:default:robot"},
+    "account with groups": {"Impersonate-User": "system:serviceaccount:default:robot", "Impersonate-Group": "dev"},
+    "no account": {"Impersonate-User": "system:serviceaccount:default:Robot"},
+    "node": {"Impersonate-User": "system:node:n1"},
+    "other node": {"Impersonate-User": "system:node:n2"},
+    "node with groups": {"Impersonate-User": "system:node:n1", "Impersonate-Group": "dev"},
+}
+
+
+async def test_whoever_acts_as_somebody_else_is_answered_as_kube_apiserver_answers(server: Aggregated) -> None:
+    """In each mode of impersonation: what somebody may do as somebody else, and what is said to who may not."""
+    await server.kubectl("create", "-f", "-", value={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    await server.kubectl("create", "serviceaccount", "agent")
+    agent = await bearer(server, "agent", "--bound-object-kind=Node", "--bound-object-name=n1")
+    here = f"{API}/namespaces/acting/gadgets"
+    await server.kubectl("create", "namespace", "acting")
+    await server.kubectl("create", "role", "lister", "-n", "acting", "--verb=list", "--resource=gadgets.example.dev")
+    await server.kubectl("create", "rolebinding", "everybody", "-n", "acting", "--role=lister", "--group=system:authenticated")
+    await _grant(server, "of-agents", ("system:serviceaccounts",), *_constrained("associated-node", nodes=("*",)))
+    await _grant(server, "of-finest", ("finest",), *_constrained("user-info", users=("bob",), groups=("dev",), extra=("1",)))
+    await _grant(server, "of-finest-2", ("finest",), *_constrained("serviceaccount", serviceaccounts=("robot",)))
+    await _grant(server, "of-finest-3", ("finest",), *_constrained("arbitrary-node", nodes=("n1",)))
+    oldest = {"apiGroups": [""], "resources": ["users", "groups", "serviceaccounts"], "verbs": ["impersonate"]}
+    await _grant(server, "of-oldest", ("oldest",), oldest)
+    ways: dict[str, tuple[KeyPair | None, dict[str, str]]] = {
+        "finest": (server.user("finest", "finest"), {}),
+        "oldest": (server.user("oldest", "oldest"), {}),
+        "nothing": (server.user("nothing"), {}),
+        "agent": (None, agent),
+        "master": (server.plane.pki.admin, {}),
+    }
+    await until(lambda: is_code(200, server.ask("GET", here, ways["oldest"][0], through=False, headers=IMPERSONATIONS["bob of ops"])))
+    may: dict[str, set[str]] = {}
+    for who, (identity, token) in ways.items():
+        for whom, headers in IMPERSONATIONS.items():
+            for path in (here, f"{here}/x", "/version"):
+                theirs, ours = [
+                    await server.ask("GET", path, identity, through=through, headers={**token, **headers}) for through in (True, False)
+                ]
+                assert ours[0] == theirs[0], (who, whom, path)
+                if theirs[0] != 200:
+                    assert ours[1] == theirs[1]
+                if (theirs[0], path) == (200, here):
+                    may.setdefault(who, set()).add(whom)
+    assert may == {
+        "finest": {"bob", "bob of dev", "bob with extra", "account", "node"},
+        "oldest": {whom for whom in IMPERSONATIONS if "extra" not in whom and "uid" not in whom},
+        "agent": {"node"},
+        "master": set(IMPERSONATIONS),
+    }
+
+
+def _constrained(mode: str, *, extra: tuple[str, ...] = (), **names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The rules that let somebody list gadgets in this mode of impersonation, as somebody of these names."""
+    rules = [{"apiGroups": ["example.dev"], "resources": ["gadgets"], "verbs": [f"impersonate-on:{mode}:list"]}]
+    parts = {**names, **({"userextras/acme.io/a": extra} if extra else {})}
+    common = {"apiGroups": ["authentication.k8s.io"], "verbs": [f"impersonate:{mode}"]}
+    return [*rules, *({**common, "resources": [resource], "resourceNames": [*given]} for resource, given in parts.items())]
+
+
+async def _grant(server: Aggregated, name: str, groups: tuple[str, ...], *rules: dict[str, Any]) -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": list(rules)}
+    await server.kubectl("create", "-f", "-", value=role)
+    await server.kubectl("create", "clusterrolebinding", name, f"--clusterrole={name}", *(f"--group={group}" for group in groups))
+
+
 async def test_a12_tokens_for_others_or_of_those_who_have_gone_are_refused(server: Aggregated) -> None:
     await server.kubectl("create", "serviceaccount", "leaving")
     good, other = await bearer(server, "leaving"), await bearer(server, "leaving", "--audience=other")

@@ -266,33 +266,30 @@ async def test_a14_what_is_allowed_for_one_verb_is_not_for_another(server: Serve
 
 
 async def test_a17_impersonation_is_for_those_who_may(server: Server) -> None:
-    wanted = {"Impersonate-User": "bob", "Impersonate-Uid": "7", "Impersonate-Group": "ops", "Impersonate-Extra-Sc%6fpe": "all"}
-    code, refused = await server.get(GADGETS, ALICE, {**wanted, "Impersonate-User": "root"})
+    wanted = {"Impersonate-User": "bob", "Impersonate-Uid": "7", "Impersonate-Group": "ops", "Impersonate-Extra-Acme.io%2fSc%6fpe": "all"}
+    code, refused = await server.get(f"{GADGETS}?labelSelector=a", ALICE, {**wanted, "Impersonate-User": "root"})
     assert code == 403
-    assert 'User "alice" cannot impersonate resource "users" in API group "" at the cluster scope' in refused["message"]
+    assert 'User "alice" cannot impersonate-on:user-info:list resource "gadgets" in API group "example.dev"' in refused["message"]
+
+    first, *_, last = (review["spec"]["resourceAttributes"] for review in server.cluster.asked)
+    assert first["labelSelector"] == {"requirements": [{"key": "a", "operator": "Exists"}]}
+    assert last == {"verb": "impersonate", "version": "v1", "resource": "users", "name": "root"}
 
     server.cluster.asked.clear()
     server.cluster.answer = lambda _: asyncio.sleep(0, {"allowed": True})
     code, seen = await server.get(GADGETS, ALICE, wanted)
     assert (code, seen["user"], seen["groups"]) == (200, "bob", ["ops", "system:authenticated"])
     asked = [review["spec"] for review in server.cluster.asked]
-    assert [(spec["user"], spec["resourceAttributes"]) for spec in asked[:-1]] == [
-        ("alice", {"verb": "impersonate", "version": "v1", "resource": "users", "name": "bob"}),
-        ("alice", {"verb": "impersonate", "group": "authentication.k8s.io", "version": "v1", "resource": "uids", "name": "7"}),
-        ("alice", {"verb": "impersonate", "version": "v1", "resource": "groups", "name": "ops"}),
-        (
-            "alice",
-            {
-                "verb": "impersonate",
-                "group": "authentication.k8s.io",
-                "version": "v1",
-                "resource": "userextras",
-                "subresource": "scope",
-                "name": "all",
-            },
-        ),
+    assert {spec["user"] for spec in asked[:-1]} == {"alice"}
+    assert asked[0]["resourceAttributes"]["verb"] == "impersonate-on:user-info:list"
+    common = {"verb": "impersonate:user-info", "group": "authentication.k8s.io", "version": "v1"}
+    assert [spec["resourceAttributes"] for spec in asked[1:-1]] == [
+        {**common, "resource": "users", "name": "bob"},
+        {**common, "resource": "uids", "name": "7"},
+        {**common, "resource": "groups", "name": "ops"},
+        {**common, "resource": "userextras", "subresource": "acme.io/scope", "name": "all"},
     ]
-    assert (asked[-1]["user"], asked[-1]["uid"], asked[-1]["extra"]) == ("bob", "7", {"scope": ["all"]})
+    assert (asked[-1]["user"], asked[-1]["uid"], asked[-1]["extra"]) == ("bob", "7", {"acme.io/scope": ["all"]})
 
 
 async def test_t093_while_nobody_answers_reviews_health_still_does(server: Server) -> None:

@@ -110,7 +110,7 @@ async def test_what_may_pass_is_tried_five_times(code: int) -> None:
 
     cluster, recorded = FakeCluster(answer), list[str]()
     async with fake_cluster(cluster) as client:
-        assert await review(client, "/review", VALUE, record=lambda code, _: recorded.append(code)) == {"authenticated": True}
+        assert await review(client, "/review", VALUE, record=lambda labels, _: recorded.extend(labels)) == {"authenticated": True}
         assert recorded == [*[str(code)] * 4, "201"]
         cluster.asked.clear()
         cluster.answer = lambda _: asyncio.sleep(0, web.Response(status=code))
@@ -184,6 +184,6 @@ async def test_an_idle_connection_that_was_closed_is_replaced_at_once() -> None:
 
     cluster, recorded = Cutting(cut), list[str]()
     async with fake_cluster(cluster) as client:
-        assert await review(client, "/review", VALUE, record=lambda code, _: recorded.append(code)) == {"authenticated": True}
+        assert await review(client, "/review", VALUE, record=lambda labels, _: recorded.extend(labels)) == {"authenticated": True}
     assert len(cluster.asked) == 2
     assert recorded == ["<error>", "201"]

@@ -160,6 +160,33 @@ async def test_not_everybody_may_read_them(server: Listening, user: KeyPair) -> 
         await assert_status(response, 401, "Unauthorized")
 
 
+async def test_who_asks_and_whether_they_may_is_counted_with_the_labels_of_kube_apiserver(server: Listening, user: KeyPair) -> None:
+    async with server.client(server.pki.admin) as admin, server.client(user) as alice, server.client(None) as nobody:
+        for client, headers in (
+            (alice, {}),
+            (nobody, {}),
+            (admin, {"Impersonate-User": "bob@example.dev"}),
+            (alice, {"Impersonate-User": "bob"}),
+        ):
+            async with client.get(GADGETS, headers=headers) as response:
+                assert response.status in (401, 403)
+        scraped = await scrape(admin)
+    # The last one is the scrape itself.
+    for name, label, counts in (
+        ("authentication_attempts", "result", {"success": 4, "failure": 1}),
+        ("authentication_duration_seconds_count", "result", {"success": 4, "failure": 1}),
+        ("authenticated_user_requests", "username", {"admin": 2, "other": 2}),
+        ("authorization_attempts_total", "result", {"allowed": 1, "no-opinion": 3}),
+        ("authorization_duration_seconds_count", "result", {"allowed": 1, "no-opinion": 3}),
+        ("apiserver_impersonation_attempts_total", "mode", {"user-info": 1, "": 1}),
+        ("apiserver_impersonation_authorization_attempts_total", "mode", {"user-info": 3, "legacy": 1}),
+    ):
+        found = {sample.labels[label] for sample in scraped.samples if sample.name == name and sample.value}
+        assert {value: scraped.value(name, **{label: value}) for value in found} == counts, name
+    assert scraped.value("apiserver_impersonation_authorization_attempts_total", mode="user-info", decision="denied") == 1
+    assert scraped.value("authentication_duration_seconds_bucket", result="success", le="16.384") == 4
+
+
 async def test_they_are_told_while_the_store_is_away(
     client: aiohttp.ClientSession, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,6 +161,7 @@ async def test_who_acts_as_somebody_else_is_in_it(audited: Serve) -> None:
         event = (await here.events("as"))[-1]
         assert event["user"]["groups"] == ["system:masters", "system:authenticated"]
         assert event["impersonatedUser"] == {"username": "bob", "groups": ["dev", "system:authenticated"]}
+        assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
         assert event["responseStatus"]["code"] == 403
 
 

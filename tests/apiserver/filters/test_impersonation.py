@@ -41,17 +41,20 @@ async def test_they_may_no_more_than_the_other_one(pki: Certificates) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "resource", "scope"),
+    ("headers", "mode", "resource", "scope"),
     [
-        pytest.param({"Impersonate-User": "bob"}, "users", "at the cluster scope", id="user"),
-        pytest.param({"Impersonate-User": ACCOUNT}, "serviceaccounts", 'in the namespace "shop"', id="service account"),
-        pytest.param({"Impersonate-User": "alice", "Impersonate-Group": "system:masters"}, "users", "at the cluster scope", id="oneself"),
+        pytest.param({"Impersonate-User": "bob"}, "user-info", "users", "at the cluster scope", id="user"),
+        pytest.param({"Impersonate-User": ACCOUNT}, "serviceaccount", "serviceaccounts", 'in the namespace "shop"', id="service account"),
+        pytest.param(dict([("Impersonate-User", "alice"), MASTERS]), "user-info", "users", "at the cluster scope", id="oneself"),
     ],
 )
-async def test_whoever_may_not_is_told_so(pki: Certificates, user: KeyPair, headers: dict[str, str], resource: str, scope: str) -> None:
+async def test_whoever_may_not_is_told_so(
+    pki: Certificates, user: KeyPair, headers: dict[str, str], mode: str, resource: str, scope: str
+) -> None:
     async with shell(pki) as listener, listener.client(user) as client, client.get("/livez", headers=headers) as response:
         status = await assert_status(response, 403, "Forbidden")
-        assert f'User "alice" cannot impersonate resource "{resource}" in API group "" {scope}' in status["message"]
+        problem = f'User "alice" cannot impersonate:{mode} resource "{resource}" in API group "authentication.k8s.io" {scope}'
+        assert status["message"] == f'{resource}.authentication.k8s.io "{status["details"]["name"]}" is forbidden: {problem}'
 
 
 async def test_somebody_whom_nobody_knows_is_nobody_else(pki: Certificates) -> None:
