@@ -17,6 +17,7 @@ from openapi.published import PublishedResource
 from openapi.writer import META
 
 JSON_AND_YAML: Final = ("application/json", "application/yaml")
+_DISCOVERY: Final = (*JSON_AND_YAML, "application/vnd.kubernetes.protobuf")
 PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 STATUS: Final = f"{META}Status"
@@ -143,7 +144,7 @@ def discovery_operations(groups: Mapping[str, object]) -> Iterator[Operation]:
 
 
 def _discovery(
-    path: str, tag: str, operation_id: str, description: str, returned: str, *, produces: tuple[str, ...] = JSON_AND_YAML
+    path: str, tag: str, operation_id: str, description: str, returned: str, *, produces: tuple[str, ...] = _DISCOVERY
 ) -> Operation:
     return Operation(
         path=path,

@@ -11,10 +11,18 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 GROUPS = ("clrk.apoxy.dev", "worker.saved.sh")
+DOCUMENTS = {
+    "apis": "apis.json",
+    "version": "version.json",
+    "apis/clrk.apoxy.dev/v1alpha1": "clrk.json",
+    "apis/worker.saved.sh/v1alpha1": "worker.json",
+}
+"""The file of each document below /openapi/v3."""
 NAMES_OF_FIELDS = ("properties", "definitions", "schemas")
 
 
@@ -63,24 +71,24 @@ def referred(node: Any, definitions: dict[str, Any], found: set[str]) -> None:
             referred(value, definitions, found)
 
 
+def reference(v2: str, v3: Mapping[str, str]) -> dict[str, Any]:
+    """The facts of the document at /openapi/v2, of which only what our kinds need, and of those below /openapi/v3 by name."""
+    all_of_it = json.loads(v2)
+    paths = all_of_it["paths"].items()
+    all_of_it["paths"] = {path: item for path, item in paths if path in ("/apis/", "/version/") or path.split("/")[2] in GROUPS}
+    prefix = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1."
+    roots = [all_of_it["paths"], [{"$ref": prefix + kind} for kind in ("DeleteOptions", "Patch", "WatchEvent")]]
+    names: set[str] = set()
+    referred(roots, all_of_it["definitions"], names)
+    all_of_it["definitions"] = {name: all_of_it["definitions"][name] for name in sorted(names)}
+    return {"v2": reduced(all_of_it), "v3": {name: reduced(json.loads(text)) for name, text in v3.items()}}
+
+
 def main() -> None:
     """Read the documents and print their facts."""
     folder = Path(sys.argv[1])
-    v2 = json.loads((folder / "v2.json").read_text())
-    v2["paths"] = {path: item for path, item in v2["paths"].items() if path in ("/apis/", "/version/") or path.split("/")[2] in GROUPS}
-    prefix = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1."
-    roots = [v2["paths"], [{"$ref": prefix + kind} for kind in ("DeleteOptions", "Patch", "WatchEvent")]]
-    names: set[str] = set()
-    referred(roots, v2["definitions"], names)
-    v2["definitions"] = {name: v2["definitions"][name] for name in sorted(names)}
-    v3 = {
-        "apis": "apis.json",
-        "version": "version.json",
-        "apis/clrk.apoxy.dev/v1alpha1": "clrk.json",
-        "apis/worker.saved.sh/v1alpha1": "worker.json",
-    }
-    reference = {"v2": reduced(v2), "v3": {name: reduced(json.loads((folder / file).read_text())) for name, file in v3.items()}}
-    json.dump(reference, sys.stdout, indent=None, separators=(",", ":"), sort_keys=True)
+    v3 = {name: (folder / file).read_text() for name, file in DOCUMENTS.items()}
+    json.dump(reference((folder / "v2.json").read_text(), v3), sys.stdout, indent=None, separators=(",", ":"), sort_keys=True)
     sys.stdout.write("\n")
 
 
