@@ -20,6 +20,7 @@ from tests.apiserver.process import serving
 from tests.controlplane.control_plane import ControlPlane
 from tests.differential.exchange import AGGREGATED_DISCOVERY
 from tests.differential.lockstep import Tally
+from tests.differential.of_ours import OUR_GROUPS
 from tests.differential.scenarios import ALL
 from tests.differential.side import Side, side
 from tests.differential.twin import definition
@@ -81,21 +82,22 @@ def _wait_discovered(plane: ControlPlane) -> None:
     """Return when discovery has settled: it follows definitions by itself, each of its documents in its own time."""
     deadline = time.monotonic() + _DISCOVERED_SECONDS
     while True:
-        listed, aggregated = (_groups(plane, accept) for accept in ("application/json", AGGREGATED_DISCOVERY))
-        names = [group["metadata"]["name"] for group in aggregated]
-        current = all(version["freshness"] == "Current" for group in aggregated for version in group["versions"])
-        if current and {"clrk.apoxy.dev", "worker.saved.sh"} <= set(names) and sorted(names) == sorted(group["name"] for group in listed):
+        groups = _read(plane, "/apis", AGGREGATED_DISCOVERY)["items"]
+        names = {group["metadata"]["name"] for group in groups}
+        listed = {group["name"] for group in _read(plane, "/apis")["groups"]}
+        documented = {name for name in OUR_GROUPS if f"apis/{name}/v1alpha1" in _read(plane, "/openapi/v3")["paths"]}
+        current = all(version["freshness"] == "Current" for group in groups for version in group["versions"])
+        if current and names == listed and documented == set(OUR_GROUPS) <= names:
             return
-        assert time.monotonic() < deadline, (listed, names)
+        assert time.monotonic() < deadline, (names, listed, documented)
         time.sleep(0.1)
 
 
-def _groups(plane: ControlPlane, accept: str) -> list[dict[str, Any]]:
-    request = urllib.request.Request(f"{plane.url}/apis", headers={"Accept": accept})
+def _read(plane: ControlPlane, path: str, accept: str = "application/json") -> dict[str, Any]:
+    request = urllib.request.Request(f"{plane.url}{path}", headers={"Accept": accept})
     with urllib.request.urlopen(request, context=plane.tls(plane.pki.admin)) as response:
-        document = json.load(response)
-    groups: list[dict[str, Any]] = document.get("groups") or document["items"]
-    return groups
+        document: dict[str, Any] = json.load(response)
+    return document
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 A place is written `{{word}}` or `{{word name}}` in a path, header or body and filled in by each side's own memory: `{{ns}}` (the
 namespace), `{{other}}` (a second one), `{{uid x}}`, `{{rv x}}`, `{{rv x 1}}` (the version of x before the last), `{{list}}` (the last
-list's resourceVersion), `{{continue}}` (its token), `{{etag}}` (that of aggregated discovery as it was last read in JSON).
+list's resourceVersion), `{{continue}}` (its token), `{{etag}}` (that of aggregated discovery as it was last read in JSON), `{{hash}}`
+(that of the document of pools, by the index of documents).
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GENERATED = re.compile(r"\b(?:gen-|Bad_|x{58})[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _AGE = re.compile(r'"(?:\d+m)?\d+s"')
 _AGE_IN_YAML = re.compile(r"(?<=- )(?:\d+m)?\d+s$", re.MULTILINE)
+_HASH_OF_POOLS = re.compile(r"/openapi/v3/apis/clrk\.apoxy\.dev/v1alpha1\?hash=([0-9A-F]{128})")
+_HASH = re.compile(r"\b[0-9A-F]{128}\b")
 _NOW = timedelta(minutes=30)
 
 
@@ -70,6 +72,8 @@ class Memory:
             self._generated.setdefault(name, f"<generated {len(self._generated)}>")
         if text.startswith('{"kind":"APIGroupDiscoveryList"'):
             self._values["etag"] = _etag(text)
+        elif text.startswith('{"paths":{') and (hash_ := _HASH_OF_POOLS.search(text)):
+            self._values["hash"] = hash_[1]
         elif text.startswith(('{"apiVersion"', '{"kind"')):
             self._learn_value(text)
 
@@ -79,8 +83,10 @@ class Memory:
         text = _CONTINUE.sub(self._token, text)
         text = _REVISION.sub(lambda found: f"{found[1]}<revision {self._rank(int(found[2]))}>", text)
         text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)
-        if "etag" in self._values:
-            text = text.replace(self._values["etag"], "<etag>")
+        for word in ("etag", "hash"):
+            if word in self._values:
+                text = text.replace(self._values[word], f"<{word}>")
+        text = _HASH.sub("<another hash>", text)
         text = _GENERATED.sub(lambda found: self._generated.get(found[0], found[0]), text)
         text = _TIME.sub(_now, text)
         if "kind: Table" in text:

@@ -103,7 +103,23 @@ _ROOT_ACCEPTS = (
     "application/vnd.kubernetes.protobuf,application/json",
     *("application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "text/plain", ""),
 )
+_DOCUMENT_ACCEPTS = (
+    "application/json",
+    "*/*",
+    "",
+    "application/*",
+    "text/plain",
+    "application/yaml",
+    "application/json;q=0.1,*/*",
+    "application/json;as=Table" + _META,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v3.v1.0+protobuf,application/json",
+)
 _TABLE = {"Accept": "application/json;as=Table" + _META}
+
+_DOCUMENT = "/openapi/v3/apis/clrk.apoxy.dev/v1alpha1"
 
 SCENARIOS: dict[str, Sequence[Step]] = {
     "accepted forms": [
@@ -189,6 +205,17 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         listed("?includeObject=Object", headers={"Accept-Encoding": "gzip", **_TABLE}),
         listed("?pretty=1", headers={"Accept-Encoding": "gzip"}),
         send("negotiation", "DELETE", POOLS, headers={"Accept-Encoding": "gzip"}),
+    ],
+    "documents": [
+        *[send("document", method, "/openapi/v3") for method in ("GET", "HEAD")],
+        *[send("document", "GET", "/openapi/v3", headers={"Accept": accept}) for accept in ("application/json", "application/yaml", "text/plain")],
+        *[send("document", "GET", path, headers={"Accept": accept}) for path in (_DOCUMENT, "/openapi/v2") for accept in _DOCUMENT_ACCEPTS],
+        *[send("document", method, path) for path in (_DOCUMENT, "/openapi/v2") for method in ("HEAD", "POST", "DELETE")],
+        *[send("document", "GET", f"{_DOCUMENT}?hash={value}") for value in ("{{hash}}", "x", "")],
+        *[send("document", "GET", _DOCUMENT, headers={"If-None-Match": tags}) for tags in ('"{{hash}}"', 'W/"{{hash}}"', '"x", "{{hash}}"', "*", '"x"', "{{hash}}")],
+        send("document", "GET", f"{_DOCUMENT}?hash={{{{hash}}}}", headers={"If-None-Match": '"{{hash}}"'}),
+        *[send("document", "GET", path, headers={"Accept-Encoding": "gzip"}) for path in (_DOCUMENT, "/openapi/v2", "/openapi/v3/version", "/openapi/v3")],
+        *[send("document", "GET", f"/openapi/{name}") for name in ("v3/apis", "v3/version", "v3/apis/worker.saved.sh/v1alpha1", "v3/nothing", "v3/apis/clrk.apoxy.dev/v9", "v4", "v2?hash=x")],
     ],
     "discovery": [
         *[
