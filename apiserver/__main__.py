@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from apiserver import heap
 from apiserver.auth_flags import auth_options
 from apiserver.flags import DURATION, FILE, FOLDER, Commands, OneLine, StoreFlags, Unusable, run, store_options
 from apiserver.log_format import JSONFormatter, LineFormatter
@@ -142,6 +143,7 @@ def serve(
     verbose: int,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The second signal does not wait for running requests."""
+    heap.look_seldom()
     from apiserver.audit.file import AuditLogConfig
     from apiserver.audit.log import AuditConfig
     from apiserver.audit.webhook import AuditWebhookConfig
