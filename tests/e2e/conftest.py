@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -12,6 +15,7 @@ from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import Aggregated, control_plane, registered, serving
 from tests.e2e.installed import Cluster, installed
 from tests.e2e.replicated import Replicated, replicated
+from tests.kubectl.running import Kubectl
 from tests.tools.needed import needed
 
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
@@ -55,6 +59,21 @@ def over_sqlite(programs: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """One process, with the embedded store."""
     with installed(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def kubectl(over_sqlite: Cluster, home: Path) -> Kubectl:
+    """The administrator's kubectl in a namespace that nobody else uses: what the tests in `tests/kubectl` do, through kube-apiserver."""
+    plane = over_sqlite.plane
+    through = replace(over_sqlite.serving, url=plane.url, kubeconfig=plane.kubeconfig, tls=plane.tls(plane.pki.admin))
+    namespace = f"ns-{uuid4().hex[:12]}"
+    over_sqlite.namespace(namespace)
+    return Kubectl(needed("kubectl-1.37"), "1.37", through, namespace, home, makes_namespaces=True)
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ class Kubectl:
     server: Serving
     namespace: str
     home: Path
+    makes_namespaces: bool = False
+    """Whether one has to be made before anything can be in it: behind kube-apiserver, but not where our server is alone."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -104,8 +106,15 @@ class Kubectl:
         return self("create", "-f", "-", stdin=manifest(*values))
 
     def at(self, namespace: str) -> Kubectl:
-        """The same in another namespace."""
+        """The same in another namespace, which is there."""
         return replace(self, namespace=namespace)
+
+    def beside(self, suffix: str) -> Kubectl:
+        """The same in a second namespace that nobody else uses."""
+        other = self.at(f"{self.namespace}-{suffix}")
+        if self.makes_namespaces:
+            self("create", "namespace", other.namespace)
+        return other
 
 
 def manifest(*values: dict[str, Any]) -> str:

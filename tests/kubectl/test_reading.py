@@ -58,7 +58,7 @@ def test_t054_get_of_two_kinds_prints_two_tables(kubectl: Kubectl) -> None:
 
 
 def test_get_all_namespaces_shows_where_things_are(kubectl: Kubectl) -> None:
-    other = kubectl.at(f"{kubectl.namespace}-other")
+    other = kubectl.beside("other")
     other.create(pool("elsewhere"))
     lines = rows(kubectl("get", "wp", "-A"))
     assert lines[0] == ["NAMESPACE", *HEADER]
@@ -193,7 +193,7 @@ def test_watching_one_object_sees_its_end(kubectl: Kubectl) -> None:
 
 
 def test_t053_no_object_is_lost_between_pages(kubectl: Kubectl) -> None:
-    many = kubectl.at(f"{kubectl.namespace}-many")
+    many = kubectl.beside("many")
     path = f"/apis/clrk.apoxy.dev/v1alpha1/namespaces/{many.namespace}/workerpools"
     answers = many.server.requests(("POST", path, pool(f"pool-{number}")) for number in range(1201))
     assert {code for code, _ in answers} == {201}
@@ -204,7 +204,7 @@ def test_t053_no_object_is_lost_between_pages(kubectl: Kubectl) -> None:
 
 def test_t069_small_events_come_through_kubectl_proxy_at_once(kubectl: Kubectl) -> None:
     """The head of the response before any event, and each event without another one behind it; a time-out would end what waits in vain."""
-    empty = kubectl.at(f"{kubectl.namespace}-empty")
+    empty = kubectl.beside("empty")
     with kubectl.started("proxy", "--port=0") as proxy:
         assert proxy.stdout is not None
         port = int(proxy.stdout.readline().rpartition(":")[2])
