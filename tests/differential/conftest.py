@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +47,8 @@ class Pair:
     """kube-apiserver's store."""
     our_flags: tuple[str, ...]
     """With which another server of ours is reached by the same clients."""
+    kubeconfig: Path
+    """With which it asks kube-apiserver."""
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +76,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             f"--tls-private-key-file={pki.serving.key_file}",
         )
         with serving(folder / "ours", *flags) as ours:
-            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags)
+            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags, plane.kubeconfig)
     finally:
         plane.stop()
 

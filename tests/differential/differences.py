@@ -47,7 +47,7 @@ class Listed:
     id: str
     rewrite: Rewrite
     by_chance: bool = False
-    """Whether it may be met or not: it depends on the clock, or on the order in which Go goes through a map."""
+    """Whether a scenario need not meet it: it depends on the clock, on the order in which Go goes through a map, or on the cluster."""
     parts_ways: bool = False
     """Whether the two servers may hold something else from there on, so that they have to be brought together again."""
 
@@ -236,6 +236,15 @@ def _of_the_server(step: Step, real: Answer, ours: Answer) -> Answer:
 def _long_heads(step: Step, real: Answer, ours: Answer) -> Answer:
     """A Status in place of a text, as everywhere."""
     return ours if real.text == "431 Request Header Fields Too Large" and _status(ours)[:2] == (431, "BadRequest") else real
+
+
+def _no_sniffing(step: Step, real: Answer, ours: Answer) -> Answer:
+    """A refusal by admission forbids browsers to guess what it is, as one by authorization does in both."""
+    header = "X-Content-Type-Options: nosniff"
+    if not real.status == ours.status == 403 or header in real.headers or header not in ours.headers:
+        return real
+    position = ours.headers.index(header)
+    return replace(real, headers=(*real.headers[:position], header, *real.headers[position:]))
 
 
 def _refused_handshakes(step: Step, real: Answer, ours: Answer) -> Answer:
@@ -549,6 +558,7 @@ LISTED: Final = Listing(
         Listed("long-heads", _long_heads),
         Listed("long-values", _long_values),
         Listed("one-gzip-member", _one_gzip_member),
+        Listed("no-sniffing", _no_sniffing, by_chance=True),
         Listed("refused-handshakes", _refused_handshakes),
         Listed("unknown-methods", _unknown_methods),
         Listed("protobuf-bodies", _protobuf_bodies),
