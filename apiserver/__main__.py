@@ -150,6 +150,7 @@ def serve(
     from apiserver.config import Config, ListenConfig, StartupError, TLSConfig
     from apiserver.serve import serve as serve_until_stopped
     from apiserver.serve import serve_in_workers
+    from storage.errors import StoreError
 
     _log_to_stderr(verbose, logging_format)
     location = flags.location()
@@ -193,6 +194,8 @@ def serve(
             sys.exit(serve_in_workers(config, location, workers, run=_run_worker, ready=_say_ready))
     except StartupError as error:
         raise Unusable(str(error)) from error
+    except StoreError as error:
+        raise OneLine(str(error)) from error
 
 
 def _run_worker(work: Coroutine[Any, Any, None]) -> int:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from apiserver.access import Access
     from apiserver.tls import ListenerContext
     from storage.etcd import EtcdConfig
+    from storage.store import LoadableStore
 
 _log = logging.getLogger(__name__)
 
@@ -48,12 +49,14 @@ async def serve(
     ready: Callable[[str, Path], None],
     bound: socket.socket | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `ready` is called once, with the address and the kubeconfig, when everything can be read.
+    """Serve until SIGTERM or SIGINT, or until the store has failed for good.
 
+    `ready` is called once, with the address and the kubeconfig, when everything can be read.
     `bound` is a socket that has the address already, shared with other processes that serve the same.
 
     Raises:
         StartupError: something that was given cannot be used.
+        StoreError: the store has failed, so that only opening it again can help; what was asked for until then has been answered.
     """
     kinds = load_kinds(config.kinds)
     own = _own_certificates(config)
@@ -75,19 +78,21 @@ async def serve(
         ends = gauge(
             "clrk_serving_certificate_not_after_timestamp_seconds", "When the serving certificate ends.", lambda: certificate.not_after
         )
-        app = build_app(
-            config, opened, access, kinds, tasks=(opened.upkeep, certificate.run, heap.keep_trimmed), metrics=(ends, *listener.metrics())
-        )
+        app = build_app(config, opened, access, kinds, tasks=(certificate.run, heap.keep_trimmed), metrics=(ends, *listener.metrics()))
         with _signals() as (stop, stop_now):
             async with app.running():
                 await listener.start(app.handle)
                 announcing = asyncio.create_task(_announce(app, lambda: ready(address, kubeconfig)), name="announce")
+                upkeep = asyncio.create_task(_keep_up(opened, stop), name="upkeep")
                 try:
                     await stop.wait()
                 finally:
-                    announcing.cancel()
-                    await asyncio.wait([announcing])
+                    for task in (announcing, upkeep):
+                        task.cancel()
+                    await asyncio.wait([announcing, upkeep])
                 await _end(app, listener, config, stop_now)
+        if not upkeep.cancelled():
+            upkeep.result()
     finally:
         await opened.close()
 
@@ -125,6 +130,16 @@ async def _announce(app: App, ready: Callable[[], None]) -> None:
     await app.wait_ready()
     heap.settle()
     ready()
+
+
+async def _keep_up(store: LoadableStore, stop: asyncio.Event) -> None:
+    """Keep the store up, and have the server end when that fails: whoever started it starts it again, and may find the store sound."""
+    try:
+        await store.upkeep()
+    except Exception as error:
+        _log.critical("the server ends: %s", error)
+        stop.set()
+        raise
 
 
 async def _end(app: App, listener: Server, config: Config, stop_now: asyncio.Event) -> None:

@@ -143,7 +143,11 @@ class LoadableStore(Store, Protocol):
     """A store itself, not a view of one: it can be filled from another one before it is served, and it has an owner who keeps it up."""
 
     async def upkeep(self) -> None:
-        """Do what has to be done now and then while the store is served. The owner's task; returns at once when there is nothing."""
+        """Do what has to be done now and then while the store is served. The owner's task; returns at once when there is nothing.
+
+        Raises:
+            StoreError: the store has failed for good; one that is opened anew may be sound.
+        """
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """Fill a store that has no keys, and return its revision afterwards. Each value gets a new revision, in the order of `items`.

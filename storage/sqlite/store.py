@@ -43,6 +43,7 @@ class SqliteStore:
         self._loading = False
         self._closing: asyncio.Task[None] | None = None
         self._failure: StoreError | None = None
+        self._over = asyncio.Event()
         self._writer_ended: asyncio.Future[None] = self._loop.create_future()
         self._read_thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-reader")
         connection = open_writer(path, busy_seconds=config.busy_seconds)
@@ -128,7 +129,10 @@ class SqliteStore:
         await self._ask(self._writer.compact, revision)
 
     async def upkeep(self) -> None:
-        """See `LoadableStore.upkeep`. History is cut with the writes that make it too long."""
+        """See `LoadableStore.upkeep`: wait for the end. History is cut with the writes that make it too long."""
+        await self._over.wait()
+        if self._closing is None:
+            self._check_open()
 
     async def load(self, items: AsyncIterator[KeyValue], *, above_revision: int) -> int:
         """See `LoadableStore.load`. One transaction: when it fails or is cancelled, the store is empty again."""
@@ -162,6 +166,7 @@ class SqliteStore:
     async def close(self) -> None:
         """See `Store.close`."""
         if self._closing is None:
+            self._over.set()
             self._hand_over()
             self._closing = self._loop.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -243,6 +248,7 @@ class SqliteStore:
     def failed(self, error: StoreError) -> None:
         """End the watches: see `Listener`, but on the loop."""
         self._failure = error
+        self._over.set()
         self._fanout.end(error)
 
     def ended(self) -> None:
