@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from apiserver.certificates import KeyPair, make_client, prepare_certificates
+from apiserver.config import AuthConfig
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import API, Aggregated, serving, until
 
@@ -219,6 +220,14 @@ async def test_a12_tokens_for_others_or_of_those_who_have_gone_are_refused(serve
         assert (code, status["message"]) == (401, "Unauthorized")
     await server.kubectl("delete", "serviceaccount", "leaving")
     await until(lambda: is_code(401, server.ask("GET", GADGETS, through=False, headers=good)))
+
+
+async def test_a12_a_server_with_audiences_of_its_own_takes_tokens_for_them_alone(server: Aggregated, tmp_path: Path) -> None:
+    await server.kubectl("create", "serviceaccount", "visitor")
+    async with serving(server.plane, tmp_path, AuthConfig(api_audiences=("elsewhere", "ours"))) as other:
+        for audience, code in (((), 401), (("--audience=theirs",), 401), (("--audience=ours", "--audience=theirs"), 403)):
+            headers = await bearer(server, "visitor", *audience)
+            assert (await other.ask("GET", GADGETS, through=False, headers=headers))[0] == code
 
 
 async def test_a8_a9_much_that_is_said_of_a_user_and_of_labels_comes_through(server: Aggregated) -> None:
