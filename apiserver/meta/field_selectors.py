@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from apiserver.meta.selectors import SelectorError
+from apiserver.meta.selectors import SelectorError, check_length
 
 FieldGetter = Callable[[str], str]
 
@@ -76,6 +76,7 @@ def parse_field_selector(text: str) -> FieldSelector:
     Raises:
         SelectorError: with upstream's text.
     """
+    check_length(text)
     terms = (_field_term(part, text) for part in sorted(_split_terms(text)) if part)
     return field_selector(term for term in terms if term.field or term.value)
 
@@ -85,11 +86,24 @@ def field_selector(terms: Iterable[FieldTerm]) -> FieldSelector:
     demands = tuple(terms)
     if not demands:
         return EVERY_FIELD
+    by_field: dict[str, list[FieldTerm]] = {}
+    for term in demands:
+        by_field.setdefault(term.field, []).append(term)
+    tests = [(name, _test(of_field)) for name, of_field in by_field.items()]
 
     def matches(get: FieldGetter) -> bool:
-        return all((get(term.field) == term.value) is not term.negated for term in demands)
+        return all(test(get(name)) for name, test in tests)
 
     return FieldSelector(",".join(sorted(set(map(str, demands)))), demands, matches)
+
+
+def _test(terms: list[FieldTerm]) -> Callable[[str], bool]:
+    """Whether a value is what all the terms, of one field, want: found by one look, however many they are."""
+    allowed, refused = {term.value for term in terms if not term.negated}, frozenset(term.value for term in terms if term.negated)
+    if not allowed:
+        return lambda value: value not in refused
+    # It cannot have two values.
+    return frozenset(allowed - refused if len(allowed) == 1 else ()).__contains__
 
 
 _TERM: Final = re.compile(r"(?:[^\\,]|\\.?)*", re.DOTALL)

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from apiserver.meta.field_errors import FieldError, aggregate, invalid
-from apiserver.meta.selectors import EVERYTHING, LabelSelector, Requirement, SelectorError, int64, label_selector
+from apiserver.meta.selectors import EVERYTHING, LabelSelector, Requirement, SelectorError, check_length, int64, label_selector
 from apiserver.meta.validation import label_key_errors, label_value_errors
 
 _SYMBOLS: Final = "=!(),<>"
@@ -25,6 +25,7 @@ def parse_label_selector(text: str) -> LabelSelector:
     Raises:
         SelectorError: with upstream's text, as in `unable to parse requirement: found '', expected: identifier`.
     """
+    check_length(text)
     return label_selector(_Parser(text).requirements()) if text else EVERYTHING
 
 
@@ -123,6 +124,8 @@ class _Parser:
 
 def _tokens(text: str) -> list[str]:
     """The tokens, and an end after them. A NUL behind a token goes with it; elsewhere it ends the text, as in upstream's lexer."""
+    if _END not in text:
+        return [*_TOKEN.findall(text), _END]
     tokens: list[str] = []
     end = -1
     for match in _TOKEN.finditer(text):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,6 +184,35 @@ terms = st.one_of(
 def test_a_printed_label_selector_reads_as_the_same_one(text: str) -> None:
     selector = parse_label_selector(text)
     assert parse_label_selector(str(selector)) == selector
+
+
+@given(
+    found=st.lists(terms, min_size=1, max_size=6),
+    labels=st.dictionaries(words | st.integers(-3, 3).map(str), words | st.integers(-3, 3).map(str)),
+)
+def test_terms_hold_together_when_each_of_them_does(found: list[str], labels: dict[str, str]) -> None:
+    together = parse_label_selector(",".join(found)).matches(labels)
+    assert together is all(parse_label_selector(term).matches(labels) for term in found)
+
+
+@given(
+    found=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["=", "!="]), st.sampled_from(["", "x", "y"])), min_size=1, max_size=4),
+    fields=st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy")),
+)
+def test_terms_of_fields_hold_together_when_each_of_them_does(found: list[tuple[str, str, str]], fields: dict[str, str]) -> None:
+    def get(name: str) -> str:
+        return fields.get(name, "")
+
+    written = ["".join(term) for term in found]
+    assert parse_field_selector(",".join(written)).matches(get) is all(parse_field_selector(term).matches(get) for term in written)
+
+
+@pytest.mark.parametrize("parse", [parse_label_selector, parse_field_selector])
+def test_a_selector_of_thousands_of_terms_is_read_and_a_longer_one_refused(parse: Callable[[str], object]) -> None:
+    longest = ",".join(f"metadata.name!=x{number}" for number in range(4097))
+    parse(longest)
+    with pytest.raises(SelectorError, match=r"^the selector is too long: it has more than 4096 commas$"):
+        parse(f"{longest},")
 
 
 @given(text=st.text("ab=!<>(), in\0\\-", max_size=20), labels=st.dictionaries(words, words))
