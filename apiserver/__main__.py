@@ -15,6 +15,7 @@ from apiserver import heap
 from apiserver.auth_flags import auth_options
 from apiserver.flags import DURATION, FILE, FOLDER, Commands, OneLine, StoreFlags, Unusable, run, store_options
 from apiserver.log_format import JSONFormatter, LineFormatter
+from apiserver.open_files import allow_many
 from apiserver.store_commands import store
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT. The second signal does not wait for running requests."""
     heap.look_seldom()
+    allow_many()
     from apiserver.audit.file import AuditLogConfig
     from apiserver.audit.log import AuditConfig
     from apiserver.audit.webhook import AuditWebhookConfig

@@ -7,8 +7,10 @@ written, is lost.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +22,8 @@ from apiserver.audit.backend import Losses
 
 if TYPE_CHECKING:
     from apiserver.audit.event import Entry
+
+_log = logging.getLogger(__name__)
 
 _END_SECONDS = 10.0
 _STAMP = "%Y-%m-%dT%H-%M-%S.%f"
@@ -107,6 +111,10 @@ class _File:
         self._config = config
         self._limit_bytes = config.maxsize_megabytes * 1024 * 1024
         self._file, self._size = self._open()
+        self._torn = False
+        """Whether the last line was written in part."""
+        self._growing = False
+        """Whether it is too large and could not be put aside."""
 
     def _open(self) -> tuple[BinaryIO, int]:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -114,17 +122,31 @@ class _File:
 
     def write(self, line: bytes) -> None:
         if self._limit_bytes and self._size and self._size + len(line) > self._limit_bytes:
-            self._rotate()
+            try:
+                self._rotate()
+            except OSError as error:
+                if not self._growing:
+                    _log.warning("the audit log %s cannot be put aside, and grows: %s", self._path, error)
+                self._growing = True
+        if self._torn:
+            line = b"\n" + line
         written = 0
-        while written < len(line):
-            written += self._file.write(line[written:])
-        self._size += len(line)
+        try:
+            while written < len(line):
+                written += self._file.write(line[written:])
+        finally:
+            self._torn = 0 < written < len(line) or (self._torn and not written)
+            self._size += written
 
     def _rotate(self) -> None:
-        self._file.close()
+        """Begin a new file. When it raises, the old one goes on, whatever its name is then."""
         stamp = datetime.now(UTC).strftime(_STAMP)[:-3]
-        self._path.rename(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
+        with suppress(FileNotFoundError):  # somebody else has put it aside
+            self._path.rename(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
+        full = self._file
         self._file, self._size = self._open()
+        full.close()
+        self._growing = False
         self._forget_old()
 
     def _forget_old(self) -> None:

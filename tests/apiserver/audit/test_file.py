@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 import json
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +78,47 @@ async def test_a_disk_that_is_full_stops_nothing(tmp_path: Path, caplog: pytest.
     assert log.losses.count == 2
     assert "No space left on device" in caplog.text
     assert not any(thread.name == "audit log" for thread in threading.enumerate())
+
+
+class HalfFull(io.RawIOBase):
+    """A disk that takes the half of a line, once."""
+
+    def __init__(self, file: io.RawIOBase) -> None:
+        self.file = file
+        self.writes = 0
+
+    def write(self, line: Any) -> int | None:
+        self.writes += 1
+        if self.writes == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.file.write(line[: len(line) // 2] if self.writes == 1 else line)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+async def test_a_line_that_is_torn_takes_no_other_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    log = FileBackend(AuditLogConfig(path=str(file)))
+    assert log._file is not None
+    log._file._file = HalfFull(log._file._file)  # type: ignore[assignment, arg-type]
+    await write(log, *(entry(f"e{number}") for number in range(3)))
+    assert log.losses.count == 1
+    torn, *whole = file.read_text().splitlines()
+    assert not torn.endswith("}")
+    assert [json.loads(line)["auditID"] for line in whole] == ["e1", "e2"]
+
+
+async def test_a_file_that_cannot_be_put_aside_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = FileBackend(AuditLogConfig(path=str(folder / "audit.log"), maxsize_megabytes=1))
+    moved = tmp_path / "moved"
+    folder.rename(moved)
+    await write(log, *(entry(f"e{number}", body=b'{"note":"%s"}' % (b"x" * 300_000)) for number in range(6)))
+    assert log.losses.count == 0
+    assert len((moved / "audit.log").read_text().splitlines()) == 6
+    assert caplog.text.count("cannot be put aside") == 1
 
 
 async def test_a_file_is_put_aside_and_old_ones_go(tmp_path: Path) -> None:
