@@ -18,15 +18,17 @@ from aiohttp.http_exceptions import LineTooLong
 from multidict import CIMultiDict
 
 from apiserver.http2.connection import Http2Connection
-from apiserver.http2.lane import Lane
+from apiserver.http2.response_writer import ResponseWriter
 from apiserver.meta.errors import APIError
 from apiserver.request import NO_PEER, ON_PREPARE, Peer
 from apiserver.tls import presented_certificates
 
 if TYPE_CHECKING:
+    from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
 
     from apiserver.config import ListenConfig
+    from apiserver.http2.stream import Stream
 
 _log = logging.getLogger(__name__)
 
@@ -47,9 +49,14 @@ class Connection(web.RequestHandler):
         self.reading: asyncio.Task[object] | None = None
         self._head_bytes = 0
 
+    @property
+    def parting(self) -> bool:
+        """Whether each answer ends its connection."""
+        return self.listener.parting
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Remember whom it is with."""
-        self.peer = transport.get_extra_info("peer") or self.listener.peer(transport)
+        self.peer = self.listener.peer(transport)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -126,7 +133,7 @@ class _Request(web.BaseRequest):
         del headers[hdrs.SERVER]
         # What follows a declined request for another protocol is not to be read as anything.
         declined = self._message.upgrade and response.status != 101
-        if self.protocol.listener.parting or declined:  # type: ignore[attr-defined]
+        if self.protocol.parting or declined:  # type: ignore[attr-defined]
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 
@@ -157,6 +164,7 @@ class Listener(web.Server):
         super().__init__(self._answer, request_factory=self._make)
         self._entry = entry
         self.max_header_bytes = config.max_header_bytes
+        self._max_headers = config.max_headers
         self._idle_seconds = config.keep_alive_seconds
         self._settings = {
             "keepalive_timeout": config.keep_alive_seconds,
@@ -201,11 +209,12 @@ class Listener(web.Server):
     def multiplexed(self, transport: asyncio.BaseTransport) -> Http2Connection:
         """Make what handles a connection of HTTP/2."""
         connection = Http2Connection(
-            self,
+            self._serve,
             self.peer(transport),
             max_header_bytes=self.max_header_bytes,
+            max_headers=self._max_headers,
             idle_seconds=self._idle_seconds,
-            on_lost=self._forget,
+            on_gone=self._forget,
         )
         self._multiplexed.add(connection)
         self.left.clear()
@@ -216,6 +225,20 @@ class Listener(web.Server):
             # aiohttp's stand-in for what its parser has refused says HTTP/1.0; we speak 1.1 to everybody.
             message = message._replace(version=HttpVersion11)
         return _Request(message, payload, protocol, writer, task, self._loop)
+
+    async def _serve(self, message: RawRequestMessage, content: Any, stream: Stream) -> None:
+        """Answer what has come in a stream of HTTP/2."""
+        writer = ResponseWriter(stream, head_only=message.method == "HEAD")
+        request = _Request(message, content, stream, writer, stream.task, self._loop)  # type: ignore[arg-type]
+        try:
+            response = await self._answer(request)
+            await response.prepare(request)
+            await response.write_eof()
+        except ConnectionError:
+            # The client has gone, or cannot be told how its response was to go on.
+            return
+        except Exception:
+            _log.exception("a request failed outside of the chain")
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection: Any = request.protocol
@@ -246,20 +269,17 @@ class Listener(web.Server):
     def close_idle(self) -> None:
         """Close the connections on which nothing is being answered."""
         for connection in self.connections:
-            if isinstance(connection, Connection) and not connection.busy and not isinstance(connection.transport, Lane):
+            if isinstance(connection, Connection) and not connection.busy:
                 connection.close()
 
     def pre_shutdown(self) -> None:
         """Close what waits for a next request."""
         for connection in self.connections:
-            if not isinstance(connection.transport, Lane):
-                connection.close()
+            connection.close()
 
     async def shutdown(self, timeout: float | None = None) -> None:
         """Cut off what is still answered, after so many seconds, and close everything."""
-        for multiplexed in list(self._multiplexed):
-            multiplexed.close()
-        await super().shutdown(timeout)
+        await asyncio.gather(super().shutdown(timeout), *(multiplexed.shutdown(timeout) for multiplexed in self._multiplexed))
 
     def _forget(self, multiplexed: Http2Connection) -> None:
         self._multiplexed.discard(multiplexed)

@@ -1,7 +1,7 @@
-"""Heads of requests and responses, between HTTP/2's compressed fields and HTTP/1.1's lines.
+"""Heads of requests and responses: fields of HTTP/2 on one side, what aiohttp makes of a head of HTTP/1.1 on the other.
 
-What comes is checked before it becomes a line: nothing in it may end a line, or mean something to a connection of HTTP/1.1. What goes out
-uses no table that would have to be kept in step with the client's: the same lines go out again and again, and are encoded once for all.
+What comes is checked before anybody sees it: nothing in it may mean something to a connection of HTTP/1.1, or be none of its fields. What
+goes out uses no table that would have to be kept in step with the client's: the same lines go out again and again, and are encoded once.
 """
 
 from __future__ import annotations
@@ -10,111 +10,119 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from aiohttp import HttpVersion11
+from aiohttp.http_parser import RawRequestMessage
+from multidict import CIMultiDict, CIMultiDictProxy, istr
+from yarl import URL
+
 from http2.literals import literal
 
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-_BAD_VALUE = re.compile(rb"[\r\n\x00]")
-_OF_CONNECTIONS = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"))
+_TARGET = re.compile(rb"/[\x21-\x7e\x80-\xff]*|\*")
+_BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
+_OF_CONNECTIONS = frozenset(("connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"))
+_ONCE: frozenset[str] = frozenset(("Audit-Id",))
+"""Headers whose values do not come again."""
 _STATIC_STATUS = {200: 8, 204: 9, 206: 10, 304: 11, 400: 12, 404: 13, 500: 14}
 _REMEMBERED = 4096
-_REMEMBERED_BYTES = 256
-"""What is longer is not remembered: a client chooses it, and could fill our memory with it."""
-_SECRET = frozenset((b"authorization", b"cookie"))
+_BAD = "bad"
+_LENGTH = "content-length"
+_HOST = "host"
+
+Field = tuple[str, tuple[str, str]]
+"""A field of a request: what is special about it (nothing, mostly), and its name and value as a header."""
 
 
 class BadHead(Exception):
     """The head of a request is none; its stream ends."""
 
 
+def make_field(name: bytes, value: bytes) -> Field:
+    """Return what a head is made of."""
+    text = value.decode("utf-8", "surrogateescape")
+    if name[:1] == b":":
+        return _pseudo(name, value), ("", text)
+    if not _NAME.fullmatch(name) or _BAD_VALUE.search(value):
+        return _BAD, ("", "")
+    kind = name.decode()
+    pair = istr(kind), text
+    if kind in _OF_CONNECTIONS or (kind == "te" and value != b"trailers"):
+        return _BAD, pair
+    if kind == _LENGTH:
+        return _LENGTH if value.isdigit() and len(value) <= 18 else _BAD, pair
+    return _HOST if kind == _HOST else "", pair
+
+
+def _pseudo(name: bytes, value: bytes) -> str:
+    match name:
+        case b":method":
+            good = _METHOD.fullmatch(value) is not None
+        case b":path":
+            good = _TARGET.fullmatch(value) is not None
+        case b":authority" | b":scheme":
+            good = _BAD_VALUE.search(value) is None
+        case _:
+            good = False
+    return name.decode() if good else _BAD
+
+
 class RequestHead:
     """What a request begins with."""
 
-    __slots__ = ("_lines", "length_bytes", "method")
+    __slots__ = ("length_bytes", "message")
 
-    def __init__(self, fields: Iterable[tuple[bytes, bytes]]) -> None:
-        """Raises BadHead."""
-        pseudo: dict[bytes, bytes] = {}
-        lines: list[bytes] = []
-        self.length_bytes: int | None = None
-        """Of the body, as the client has announced it."""
-        for name, value in fields:
-            if name[:1] == b":":
-                if lines or name in pseudo:
+    def __init__(self, fields: Iterable[Field], *, ended: bool) -> None:
+        """`ended`: nothing comes behind it. Raises BadHead."""
+        pseudo: dict[str, str] = {}
+        headers: list[tuple[str, str]] = []
+        length = ""
+        for number, (kind, pair) in enumerate(fields):
+            if not kind:
+                headers.append(pair)
+            elif kind[0] == ":":
+                # All of them come first.
+                if number != len(pseudo) or kind in pseudo:
                     raise BadHead
-                pseudo[name] = value
-                continue
-            line = _line(name, value)
-            if line is None:
+                pseudo[kind] = pair[1]
+            elif kind == _LENGTH and length in ("", pair[1]):
+                if not length:
+                    headers.append(pair)
+                length = pair[1]
+            elif kind == _HOST:
+                if ":authority" not in pseudo:
+                    headers.append(pair)
+            else:
                 raise BadHead
-            if name == b"content-length":
-                if not value.isdigit() or len(value) > 18 or self.length_bytes not in (None, int(value)):
-                    raise BadHead
-                if self.length_bytes is None:
-                    self.length_bytes = int(value)
-                    lines.append(line)
-            elif name != b"host" or b":authority" not in pseudo:
-                lines.append(line)
+        self.length_bytes = int(length) if length else None
+        """Of the body, as the client has announced it."""
+        if ended and self.length_bytes:
+            raise BadHead
         try:
-            self.method, path, _ = pseudo.pop(b":method"), pseudo.pop(b":path"), pseudo.pop(b":scheme")
+            method, path, _ = pseudo[":method"], pseudo[":path"], pseudo[":scheme"]
         except KeyError:
             raise BadHead from None
-        authority = pseudo.pop(b":authority", b"")
-        if pseudo or not _METHOD.fullmatch(self.method) or not _TARGET.fullmatch(path):
-            raise BadHead
-        host = _line(b"host", authority)
-        if host is None:
-            raise BadHead
-        self._lines = [self.method + b" " + path + b" HTTP/1.1\r\n", *((host,) if authority else ()), *lines]
-
-    def http1(self, *, ended: bool) -> bytes:
-        """The head as HTTP/1.1 has it. A body whose length is not known comes in chunks; `ended`: there is none."""
-        if self.length_bytes is None and not ended:
-            return b"".join((*self._lines, b"transfer-encoding: chunked\r\n\r\n"))
-        return b"".join((*self._lines, b"\r\n"))
+        if authority := pseudo.get(":authority"):
+            headers.insert(0, (_HOST_NAME, authority))
+        proxy = CIMultiDictProxy(CIMultiDict(headers))
+        self.message = RawRequestMessage(method, path, HttpVersion11, proxy, (), False, None, False, False, _NO_URL)
+        """As it would be read from a connection of HTTP/1.1, but for what nobody asks for: headers as bytes, and the URL taken apart."""
 
 
-def _line(name: bytes, value: bytes) -> bytes | None:
-    if len(name) + len(value) > _REMEMBERED_BYTES or name in _SECRET:
-        return _checked(name, value)
-    return _remembered(name, value)
+_HOST_NAME = istr("host")
+_NO_URL = URL("/")
 
 
-def _checked(name: bytes, value: bytes) -> bytes | None:
-    """A field as a line, if it may be one."""
-    if not _NAME.fullmatch(name) or _BAD_VALUE.search(value) or name in _OF_CONNECTIONS or (name == b"te" and value != b"trailers"):
-        return None
-    if value != value.strip(b" \t"):
-        return None
-    return b"%s: %s\r\n" % (name, value)
+def response_block(status: int, headers: CIMultiDict[str]) -> bytes:
+    """Return the head of a response.
 
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_checked)
-
-
-class ResponseHead:
-    """What a response begins with: its code, its fields as HTTP/2 has them, how long its body is, and whether its lane ends with it."""
-
-    __slots__ = ("block", "chunked", "last", "length_bytes", "status")
-
-    def __init__(self, head: bytes) -> None:
-        lines = head.split(b"\r\n")
-        self.status = int(lines[0][9:12])
-        self.chunked = self.last = False
-        self.length_bytes: int | None = None
-        block = [_encoded_status(self.status)]
-        for line in lines[1:]:
-            field = _field(line)
-            if isinstance(field, bytes):
-                block.append(field)
-            elif field == "chunked":
-                self.chunked = True
-            elif field == "close":
-                self.last = True
-            if line[:15].lower() == b"content-length:":
-                self.length_bytes = int(line[15:])
-        self.block = b"".join(block)
+    Raises:
+        ValueError: there is something in a header that would end it.
+    """
+    block = [_encoded_status(status)]
+    for name, value in headers.items():
+        block.append(_encoded(name, value) if name in _ONCE else _remembered(name, value))
+    return b"".join(block)
 
 
 @lru_cache(maxsize=64)
@@ -123,12 +131,15 @@ def _encoded_status(status: int) -> bytes:
     return bytes((0x80 | index,)) if index is not None else b"\x08\x03%d" % status
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _field(line: bytes) -> bytes | str:
-    """A field as HTTP/2 has it; what one of HTTP/1.1's connections alone says. We write none that is long."""
-    name, _, value = line.partition(b":")
-    name, value = name.lower(), value.strip()
+def _encoded(name: str, value: str) -> bytes:
+    """A header as a literal that enters no table, with its name spelled out; nothing for what only a connection of HTTP/1.1 has."""
+    name = name.lower()
     if name in _OF_CONNECTIONS:
-        return value.lower().decode()
-    # A literal that enters no table, with its name spelled out.
-    return b"\x00" + literal(name) + literal(value)
+        return b""
+    text = value.encode("utf-8")
+    if _BAD_VALUE.search(text):
+        raise ValueError(f"the header {name} cannot be sent")
+    return b"\x00" + literal(name.encode("ascii")) + literal(text)
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_encoded)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 from hpack import Encoder
 
+from apiserver.access import standalone
 from apiserver.certificates import Certificates
 from apiserver.endpoints.body import read_body
-from apiserver.request import Call
+from apiserver.request import Call, User
 from http2 import frames
 from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import Client, Header, talking
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
 from tests.tools.needed import needed
-
-
-@pytest.fixture
-async def listener(pki: Certificates) -> AsyncIterator[Listening]:
-    async with shell(pki) as running:
-        yield running
 
 
 async def lives(listener: Listening) -> bool:
@@ -36,10 +31,11 @@ async def test_it_conforms_to_the_protocol(pki: Certificates) -> None:
     """h2spec holds 145 conversations of every sort, most of them with mistakes in them."""
 
     async def read_first(call: Call) -> web.Response:
-        # It does not expect an answer before it has said everything.
+        # It does not expect an answer before it has said everything, not even that it may not ask.
         return web.Response(body=await read_body(call) or b"nothing")
 
-    async with shell(pki, read_first) as listener:
+    everybody = replace(standalone([pki.authority.certificate]), anonymous=User("h2spec", groups=("system:masters",)))
+    async with shell(pki, read_first, access=everybody) as listener:
         command = [str(needed("h2spec")), "-t", "-k", "-h", "127.0.0.1", "-p", str(listener.port), "-o", "10"]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -131,19 +127,73 @@ async def test_a_small_head_that_unfolds_to_a_large_one_is_refused(listener: Lis
         assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
 
 
-async def test_no_more_streams_than_was_said_are_answered_at_a_time(listener: Listening) -> None:
-    async with talking(listener) as client:
-        streams = [client.ask("POST", "/livez", ("expect", "100-continue"), ended=False) for _ in range(101)]
+class Waiting:
+    """Answers nobody before it may, and counts those who wait; whoever asks for `/livez` need not."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.many_wait = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def __call__(self, call: Call) -> web.Response:
+        if call.info.path != "/livez":
+            self.running += 1
+            if self.running == 100:
+                self.many_wait.set()
+            try:
+                await self.may_end.wait()
+            finally:
+                self.running -= 1
+        return web.Response(body=b"done")
+
+
+async def test_no_more_streams_than_was_said_are_answered_at_a_time(pki: Certificates) -> None:
+    waiting = Waiting()
+    async with shell(pki, waiting) as listener, talking(listener) as client:
+        streams = [client.ask("POST", "/x", ended=False) for _ in range(101)]
         assert (await client.answer(streams[100])).reset == ErrorCode.REFUSED_STREAM
         assert client.settings[frames.MAX_CONCURRENT_STREAMS] == 100
+        waiting.may_end.set()
 
 
-@pytest.mark.parametrize("flood", [frames.frame(frames.PING, 0, 0, bytes(8)), frames.settings_frame({})], ids=["ping", "settings"])
-async def test_who_asks_without_reading_is_not_read_any_more(listener: Listening, flood: bytes) -> None:
+async def test_cve_2023_44487_no_more_are_worked_for_than_there_may_be_streams(pki: Certificates) -> None:
+    """What writes goes on when its client gives it up: who asks again and again must not have it go on any number of times."""
+    waiting = Waiting()
+    async with shell(pki, waiting) as listener, talking(listener) as client:
+        streams = [client.ask("POST", "/x") for _ in range(100)]
+        await waiting.many_wait.wait()
+        client.send(*(frames.rst_stream(stream, ErrorCode.CANCEL) for stream in streams))
+        for _ in range(10):
+            refused = await client.answer(client.ask("POST", "/x"))
+            assert refused.reset == ErrorCode.REFUSED_STREAM
+        assert waiting.running == 100
+        waiting.may_end.set()
+        assert await lives(listener)
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param(frames.settings_frame({}), id="settings"),
+        pytest.param(frames.settings_frame({frames.INITIAL_WINDOW_SIZE: 1, frames.HEADER_TABLE_SIZE: 0}), id="settings-of-windows"),
+        pytest.param(frames.frame(frames.DATA, 0, 1), id="empty-data"),
+        pytest.param(frames.frame(frames.DATA, frames.PADDED, 1, bytes((200,)) + bytes(200)), id="padding-only"),
+        pytest.param(frames.frame(frames.PRIORITY, 0, 1, bytes((0, 0, 0, 1, 0))), id="priority-of-itself"),
+    ],
+)
+async def test_cve_2019_9515_to_9518_who_says_what_means_nothing_is_sent_away(pki: Certificates, flood: bytes) -> None:
+    async with shell(pki, Waiting()) as listener, talking(listener) as client:
+        client.ask("POST", "/x", ended=False)
+        client.send(flood * 1_000)
+        assert await client.end() == ErrorCode.ENHANCE_YOUR_CALM
+        assert await lives(listener)
+
+
+async def test_cve_2019_9512_who_asks_without_reading_is_not_read_any_more(listener: Listening) -> None:
     async with talking(listener) as client:
         # The answers fill every buffer on their way back, until nothing is taken on the way there.
         for _ in range(10_000):
-            client.send(flood * 1_000)
+            client.send(frames.frame(frames.PING, 0, 0, bytes(8)) * 1_000)
             await asyncio.sleep(0)
             if client.writer.transport.get_write_buffer_size() >= 1_000_000:
                 break

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
-from apiserver.certificates import Certificates
 from apiserver.request import Call
 from http2 import frames
 from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import Client, Frame, talking
 from tests.apiserver.running import Listening
-from tests.apiserver.shell import shell
 
 RUNNING = 3
 
@@ -39,12 +36,6 @@ class Endpoint:
 @pytest.fixture
 def endpoint() -> Endpoint:
     return Endpoint()
-
-
-@pytest.fixture
-async def listener(pki: Certificates, endpoint: Endpoint) -> AsyncIterator[Listening]:
-    async with shell(pki, endpoint) as running:
-        yield running
 
 
 async def parted(client: Client, listener: Listening, endpoint: Endpoint) -> list[int]:

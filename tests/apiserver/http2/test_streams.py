@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import web
 
-from apiserver.certificates import Certificates
 from apiserver.endpoints.body import read_body
 from apiserver.request import Call
 from http2 import frames
 from http2.frames import ErrorCode
 from tests.apiserver.http2.talking import talking
 from tests.apiserver.running import Listening
-from tests.apiserver.shell import shell
 
 LARGE = bytes(range(256)) * 4096
 
@@ -67,12 +64,6 @@ class Endpoint:
 @pytest.fixture
 def endpoint() -> Endpoint:
     return Endpoint()
-
-
-@pytest.fixture
-async def listener(pki: Certificates, endpoint: Endpoint) -> AsyncIterator[Listening]:
-    async with shell(pki, endpoint) as running:
-        yield running
 
 
 async def test_a_request_is_understood_as_over_http_1_1(listener: Listening) -> None:

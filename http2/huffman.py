@@ -1,0 +1,96 @@
+"""Huffman's code of header blocks: reading it, a byte at a time.
+
+The code is canonical: codes of one length follow one another, and those of the next begin behind them, so that lengths say it all. Where a
+byte leads from a place in the tree is found out when it is first met, and known from then on: there are 256 places inside of the tree.
+
+Source: https://www.rfc-editor.org/rfc/rfc7541#appendix-B
+"""
+
+from __future__ import annotations
+
+_SYMBOLS = {
+    5: b"012aceiost",
+    6: b" %-./3456789=A_bdfghlmnpru",
+    7: b":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz",
+    8: b"&*,;XZ",
+    10: b'!"()?',
+    11: b"'+|",
+    12: b"#>",
+    13: b"\x00$@[]~",
+    14: b"^}",
+    15: b"<`{",
+    19: b"\\\xc3\xd0",
+    20: b"\x80\x82\x83\xa2\xb8\xc2\xe0\xe2",
+    21: b"\x99\xa1\xa7\xac\xb0\xb1\xb3\xd1\xd8\xd9\xe3\xe5\xe6",
+    22: b"\x81\x84\x85\x86\x88\x92\x9a\x9c\xa0\xa3\xa4\xa9\xaa\xad\xb2\xb5\xb9\xba\xbb\xbd\xbe\xc4\xc6\xe4\xe8\xe9",
+    23: b"\x01\x87\x89\x8a\x8b\x8c\x8d\x8f\x93\x95\x96\x97\x98\x9b\x9d\x9e\xa5\xa6\xa8\xae\xaf\xb4\xb6\xb7\xbc\xbf\xc5\xe7\xef",
+    24: b"\t\x8e\x90\x91\x94\x9f\xab\xce\xd7\xe1\xec\xed",
+    25: b"\xc7\xcf\xea\xeb",
+    26: b"\xc0\xc1\xc8\xc9\xca\xcd\xd2\xd5\xda\xdb\xee\xf0\xf2\xf3\xff",
+    27: b"\xcb\xcc\xd3\xd4\xd6\xdd\xde\xdf\xf1\xf4\xf5\xf6\xf7\xf8\xfa\xfb\xfc\xfd\xfe",
+    28: b"\x02\x03\x04\x05\x06\x07\x08\x0b\x0c\x0e\x0f\x10\x11\x12\x13\x14\x15\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f\xdc\xf9",
+    30: b"\n\r\x16",
+}
+_LONGEST = 30
+_Bits = tuple[int, int]
+"""Their number, and what they say as a number."""
+
+
+def _codes() -> dict[_Bits, bytes]:
+    codes: dict[_Bits, bytes] = {}
+    code = before = 0
+    for length, symbols in _SYMBOLS.items():
+        code <<= length - before
+        before = length
+        for symbol in symbols:
+            codes[length, code] = bytes((symbol,))
+            code += 1
+    return codes
+
+
+class _Place(dict[int, tuple[bytes, "_Place"]]):
+    """Where one is in the tree, between two bytes: for each next byte the text that it completes, and where it leads."""
+
+    __slots__ = ("_begun", "may_end")
+
+    def __init__(self, begun: _Bits) -> None:
+        super().__init__()
+        self._begun = begun
+        length, bits = begun
+        self.may_end = length < 8 and bits == (1 << length) - 1
+        """Whether these bits are padding: less than a byte of the code that is no symbol, which has ones only."""
+
+    def __missing__(self, byte: int) -> tuple[bytes, _Place]:
+        length, bits = self._begun
+        text = b""
+        for shift in range(7, -1, -1):
+            length, bits = length + 1, bits << 1 | (byte >> shift & 1)
+            if (symbol := _CODES.get((length, bits))) is not None:
+                text += symbol
+                length = bits = 0
+            elif length == _LONGEST:
+                raise ValueError("the end of the text within the text")
+        place = _PLACES.setdefault((length, bits), _Place((length, bits)))
+        found = self[byte] = text, place
+        return found
+
+
+_CODES = _codes()
+_START = _Place((0, 0))
+_PLACES: dict[_Bits, _Place] = {(0, 0): _START}
+
+
+def decode(data: bytes) -> bytes:
+    """Return the text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    place = _START
+    text = []
+    for byte in data:
+        part, place = place[byte]
+        text.append(part)
+    if not place.may_end:
+        raise ValueError("the text is cut off")
+    return b"".join(text)

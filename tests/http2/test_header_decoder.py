@@ -1,0 +1,127 @@
+"""What an encoder of another make writes is read as it was, and what none may write ends the connection."""
+
+from __future__ import annotations
+
+import pytest
+from hpack import Encoder
+from hpack.huffman import HuffmanEncoder
+from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
+from hpack.table import HeaderTable
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from http2 import header_decoder, huffman
+from http2.frames import ErrorCode, ProtocolError
+from http2.header_decoder import HeaderDecoder
+from http2.literals import literal
+from http2.static_table import STATIC
+
+Pair = tuple[bytes, bytes]
+
+texts = st.binary(max_size=80)
+pairs = st.tuples(st.sampled_from([name for name, _ in STATIC]) | texts, texts)
+
+
+def _pair(name: bytes, value: bytes) -> Pair:
+    return name, value
+
+
+def _decoder(limit_bytes: int = 100_000) -> HeaderDecoder[Pair]:
+    return HeaderDecoder(_pair, limit_bytes=limit_bytes)
+
+
+def test_the_static_table_is_the_standard_s() -> None:
+    assert STATIC == HeaderTable.STATIC_TABLE
+
+
+@given(texts)
+@example(bytes(range(256)))
+def test_text_is_read_as_it_was_written(text: bytes) -> None:
+    assert huffman.decode(HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH).encode(text)) == text
+
+
+@given(st.lists(st.tuples(st.lists(pairs, max_size=20), st.booleans(), st.sampled_from([0, 100, 4096])), max_size=20))
+def test_blocks_are_read_as_they_were_written(blocks: list[tuple[list[Pair], bool, int]]) -> None:
+    encoder, decoder = Encoder(), _decoder()
+    for fields, compressed, table_bytes in blocks:
+        if encoder.header_table_size != table_bytes:
+            encoder.header_table_size = table_bytes
+        assert decoder.decode(encoder.encode(fields, huffman=compressed)) == fields
+
+
+def test_fields_with_equal_text_are_made_once_and_taken_from_the_table() -> None:
+    made = []
+
+    def make(name: bytes, value: bytes) -> Pair:
+        made.append(name)
+        return name, value
+
+    encoder, decoder = Encoder(), HeaderDecoder(make, limit_bytes=1_000)
+    del made[:]
+    for _ in range(3):
+        assert decoder.decode(encoder.encode([(b"x-a", b"1"), (b":method", b"GET")])) == [(b"x-a", b"1"), (b":method", b"GET")]
+    assert made == [b"x-a"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(b"\x80", id="entry-0"),
+        pytest.param(b"\xbe", id="entry-that-is-not-there"),
+        pytest.param(b"\xff\x80\x80\x80\x80\x80\x01", id="number-too-large"),
+        pytest.param(b"\xff\x80\x80\x80\x80\x80\x80\x80", id="number-without-end"),
+        pytest.param(b"\xff", id="number-cut-off"),
+        pytest.param(b"\x7e\x01a", id="name-that-is-not-there"),
+        pytest.param(b"\x40\x01a\x05b", id="text-cut-off"),
+        pytest.param(b"\x40\x01a", id="no-value"),
+        pytest.param(b"\x40\x01a\x81\x00", id="code-cut-off"),
+        pytest.param(b"\x40\x01a\x82\x1f\xff", id="padding-of-a-byte"),
+        pytest.param(b"\x40\x01a\x84\xff\xff\xff\xff", id="code-of-the-end"),
+        pytest.param(b"\x3f\xe2\x1f", id="table-too-large"),
+        pytest.param(b"\x82\x20", id="table-resized-behind-a-field"),
+        pytest.param(b"\x20" * 3, id="table-resized-thrice"),
+    ],
+)
+def test_what_no_block_may_hold_is_refused(block: bytes) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        _decoder().decode(block)
+    assert refused.value.code is ErrorCode.COMPRESSION_ERROR
+
+
+def test_a_small_block_does_not_unfold_to_a_large_one() -> None:
+    decoder = _decoder(limit_bytes=20_000)
+    entry = b"\x40" + literal(b"x") + literal(b"y" * 4_000)
+    assert len(decoder.decode(entry + b"\xbe" * 3)) == 4
+    with pytest.raises(ProtocolError) as refused:
+        decoder.decode(b"\xbe" * 5)
+    assert refused.value.code is ErrorCode.ENHANCE_YOUR_CALM
+    with pytest.raises(ProtocolError):
+        _decoder(limit_bytes=20_000).decode(b"\x00\x00\x00" * 700)  # nothing counts, too
+
+
+def test_the_table_holds_no_more_than_it_may() -> None:
+    decoder = _decoder()
+    for number in range(1_000):
+        decoder.decode(b"\x40" + literal(b"%d" % number) + literal(b"v" * (number % 300)))
+        assert sum(size for size, _, _ in decoder._table) == decoder._table_bytes <= 4_096
+    decoder.decode(b"\x40" + literal(b"x") + literal(b"v" * 5_000))
+    assert not decoder._table
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        pytest.param(b"x-short", b"value", 1, id="short"),
+        pytest.param(b"x-long", b"x" * 100_000, 0, id="a client could fill our memory"),
+        pytest.param(b"authorization", b"Bearer secret", 0, id="a secret"),
+    ],
+)
+def test_text_that_is_long_or_secret_is_not_remembered(name: bytes, value: bytes, kept: int) -> None:
+    code = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH).encode(value)
+    size = literal(b"x" * len(code))[: -len(code)]
+    known = header_decoder._decoded.cache_info().currsize
+    header_decoder._decoded.cache_clear()
+    field = b"\x00" + literal(name) + bytes((size[0] | 0x80,)) + size[1:] + code
+    assert _decoder(limit_bytes=1_000_000).decode(field) == [(name, value)]
+    known = header_decoder._decoded.cache_info().currsize
+    assert known == kept
