@@ -231,7 +231,11 @@ class Listener(web.Server):
         writer = ResponseWriter(stream, head_only=message.method == "HEAD")
         request = _Request(message, content, stream, writer, stream.task, self._loop)  # type: ignore[arg-type]
         try:
-            response = await self._answer(request)
+            self._take_up()
+            try:
+                response = await self._entry(request, stream.peer)
+            finally:
+                self._done()
             await response.prepare(request)
             await response.write_eof()
         except ConnectionError:
@@ -246,17 +250,23 @@ class Listener(web.Server):
         connection.body = request.content
         if request.method == "GET":
             connection.reading = asyncio.current_task()
-        self._busy += 1
-        if self.parting:
-            self.quiet.clear()
+        self._take_up()
         try:
             return await self._entry(request, connection.peer)
         finally:
             connection.busy = False
             connection.reading = None
-            self._busy -= 1
-            if self.parting and not self._busy:
-                self.quiet.set()
+            self._done()
+
+    def _take_up(self) -> None:
+        self._busy += 1
+        if self.parting:
+            self.quiet.clear()
+
+    def _done(self) -> None:
+        self._busy -= 1
+        if self.parting and not self._busy:
+            self.quiet.set()
 
     def part(self) -> None:
         """End each connection with the next answer on it."""

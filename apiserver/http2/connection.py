@@ -96,6 +96,7 @@ class Http2Connection(asyncio.Protocol):
         """Take up the frames that are whole."""
         if self.transport.is_closing():
             return
+        last_id = self._streams.last_id
         try:
             if self._preface_due:
                 data = self._behind_preface(data)
@@ -110,8 +111,9 @@ class Http2Connection(asyncio.Protocol):
                 # Not for each of the client's words: what they allow together goes out in larger pieces.
                 self._more_room = False
                 self._streams.pump()
-            # Most of what has just begun is answered in its first step.
-            self._outgoing.flush_soon()
+            if self._streams.last_id != last_id:
+                # Most of what has just begun is answered in its first step, and leaves in the same turn of the loop.
+                self._outgoing.flush_soon()
         except ProtocolError as error:
             self._break(error.code, str(error))
 

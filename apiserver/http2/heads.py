@@ -20,15 +20,18 @@ from http2.literals import literal
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _TARGET = re.compile(rb"/[\x21-\x7e\x80-\xff]*|\*")
-_BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OF_CONNECTIONS = frozenset(("connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"))
 _ONCE: frozenset[str] = frozenset(("Audit-Id",))
 """Headers whose values do not come again."""
 _STATIC_STATUS = {200: 8, 204: 9, 206: 10, 304: 11, 400: 12, 404: 13, 500: 14}
 _REMEMBERED = 4096
+_REMEMBERED_BYTES = 64
+"""The longest name of a header that is remembered: clients choose them."""
 _BAD = "bad"
 _LENGTH = "content-length"
 _HOST = "host"
+_SPECIAL = frozenset((_LENGTH, _HOST, "te"))
 
 Field = tuple[str, tuple[str, str]]
 """A field of a request: what is special about it (nothing, mostly), and its name and value as a header."""
@@ -43,15 +46,27 @@ def make_field(name: bytes, value: bytes) -> Field:
     text = value.decode("utf-8", "surrogateescape")
     if name[:1] == b":":
         return _pseudo(name, value), ("", text)
-    if not _NAME.fullmatch(name) or _BAD_VALUE.search(value):
-        return _BAD, ("", "")
-    kind = name.decode()
-    pair = istr(kind), text
-    if kind in _OF_CONNECTIONS or (kind == "te" and value != b"trailers"):
-        return _BAD, pair
-    if kind == _LENGTH:
-        return _LENGTH if value.isdigit() and len(value) <= 18 else _BAD, pair
-    return _HOST if kind == _HOST else "", pair
+    kind, header = _header(name) if len(name) <= _REMEMBERED_BYTES else _checked_header(name)
+    if not _is_value(text) or (kind == _LENGTH and not (value.isdigit() and len(value) <= 18)) or (kind == "te" and text != "trailers"):
+        kind = _BAD
+    return "" if kind == "te" else kind, (header, text)
+
+
+def _checked_header(name: bytes) -> tuple[str, str]:
+    """What is special about a header, and its name."""
+    if not _NAME.fullmatch(name):
+        return _BAD, ""
+    header = istr(name.decode())
+    return _BAD if header in _OF_CONNECTIONS else header if header in _SPECIAL else "", header
+
+
+_header = lru_cache(maxsize=_REMEMBERED)(_checked_header)
+
+
+def _is_value(text: str) -> bool:
+    # Most are plain, which is found out faster than whether others are good.
+    plain = text.isascii() and text.isprintable()
+    return (plain or not _CONTROL.search(text)) and text.strip(" \t") == text
 
 
 def _pseudo(name: bytes, value: bytes) -> str:
@@ -61,7 +76,7 @@ def _pseudo(name: bytes, value: bytes) -> str:
         case b":path":
             good = _TARGET.fullmatch(value) is not None
         case b":authority" | b":scheme":
-            good = _BAD_VALUE.search(value) is None
+            good = _is_value(value.decode("latin-1"))
         case _:
             good = False
     return name.decode() if good else _BAD
@@ -136,10 +151,9 @@ def _encoded(name: str, value: str) -> bytes:
     name = name.lower()
     if name in _OF_CONNECTIONS:
         return b""
-    text = value.encode("utf-8")
-    if _BAD_VALUE.search(text):
+    if not _is_value(value):
         raise ValueError(f"the header {name} cannot be sent")
-    return b"\x00" + literal(name.encode("ascii")) + literal(text)
+    return b"\x00" + literal(name.encode("ascii")) + literal(value.encode("utf-8"))
 
 
 _remembered = lru_cache(maxsize=_REMEMBERED)(_encoded)

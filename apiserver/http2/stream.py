@@ -38,18 +38,36 @@ class Stream(asyncio.Transport):
     parting = False
     """Whether each answer ends its connection. Not here: a connection of HTTP/2 is left with more care."""
 
+    __slots__ = (
+        "_closed",
+        "_content",
+        "_drain",
+        "_ended",
+        "_expected_bytes",
+        "_gone",
+        "_high",
+        "_outgoing",
+        "_queue",
+        "_queued",
+        "_read_bytes",
+        "_reads",
+        "_received_bytes",
+        "_streams",
+        "id",
+        "paused",
+        "peer",
+        "response_begun",
+        "task",
+        "window",
+    )
+
     def __init__(self, streams: Streams, id_: int, window: int) -> None:
-        super().__init__()
         self.id = id_
         self.window = window
         """How much the client takes of it."""
         self.peer = streams.peer
-        self.busy = False
-        self.body: Any = EMPTY_PAYLOAD
-        self.reading: asyncio.Task[object] | None = None
-        """What reads for the client alone, and is given up with it."""
         self.task: asyncio.Task[None] | None = None
-        """What answers."""
+        """What answers. A read is given up with its client; a write is finished: its client may ask what became of it."""
         self.response_begun = False
         self.paused = False
         """Whether more waits to be sent than may."""
@@ -58,8 +76,10 @@ class Stream(asyncio.Transport):
         self._expected_bytes: int | None = None
         self._content: Body | None = None
         """The rest of the request, if one is to come."""
-        self._unread_bytes = self._read_bytes = 0
+        self._received_bytes = self._read_bytes = 0
+        """What the client has not been given back yet as room for more, and how much of that has been read."""
         self._ended = self._closed = self._gone = False
+        self._reads = False
         self._queue: deque[memoryview] = deque()
         self._queued = 0
         self._high = _HIGH_BYTES
@@ -69,6 +89,7 @@ class Stream(asyncio.Transport):
 
     async def run(self, serve: Serve, head: RequestHead) -> None:
         """Have the request answered."""
+        self._reads = head.message.method == "GET"
         try:
             if not self._closed:
                 await serve(head.message, self._content or EMPTY_PAYLOAD, self)
@@ -91,8 +112,8 @@ class Stream(asyncio.Transport):
         """Take more of the body, which took so much room in the window; return what is wrong with it."""
         if self._content is None or self._content.is_eof():
             return ErrorCode.STREAM_CLOSED
-        self._unread_bytes += taken_bytes
-        if self._unread_bytes > WINDOW_BYTES:
+        self._received_bytes += taken_bytes
+        if self._received_bytes > WINDOW_BYTES:
             return ErrorCode.FLOW_CONTROL_ERROR
         if self._expected_bytes is not None:
             self._expected_bytes -= len(content)
@@ -107,7 +128,7 @@ class Stream(asyncio.Transport):
         self._read_bytes += size
         if self._read_bytes >= WINDOW_BYTES // 2 and not self._closed and not self.request_ended:
             self._outgoing.send(frames.window_update(self.id, self._read_bytes))
-            self._unread_bytes -= self._read_bytes
+            self._received_bytes -= self._read_bytes
             self._read_bytes = 0
 
     # The response
@@ -216,12 +237,9 @@ class Stream(asyncio.Transport):
         self._resume()
         if self._content is not None:
             self._content.set_exception(ConnectionResetError("the client has gone"))
-        # Not at once: what reads may not have begun yet.
-        asyncio.get_running_loop().call_soon(self._give_up_reading)
-
-    def _give_up_reading(self) -> None:
-        if self.reading is not None:
-            self.reading.cancel()
+        if self._reads and self.task is not None:
+            # Not at once: it may not have begun yet, and has to end well.
+            asyncio.get_running_loop().call_soon(self.task.cancel)
 
     # What a transport does, for who writes to many at a time
 

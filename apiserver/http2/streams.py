@@ -73,7 +73,7 @@ class Streams:
         stream = self._streams[id_] = Stream(self, id_, self._initial_window)
         if not ended:
             stream.expect(head.length_bytes)
-        task = stream.task = self._loop.create_task(stream.run(self._serve, head), name="stream")
+        task = stream.task = self._loop.create_task(stream.run(self._serve, head))
         self._tasks.add(task)
 
     def set_window(self, size: int) -> None:
