@@ -1,7 +1,7 @@
 """Reads header blocks: HPACK with its table, whose entries are made into what their reader wants once, when they come as text.
 
-Policy: what a block unfolds to is bounded, as is the table (4 KiB, which we do not raise). Text that has been decoded lately, is short and
-stands under a name that is not secret, is not decoded again: a path comes once as such, and once as where a proxy had it from.
+Policy: what a block unfolds to is bounded, as is the table: 4 KiB, or nothing. Text that has been decoded lately, is short and stands under a
+name that is not secret, is not decoded again: a path comes once as such, and once as where a proxy had it from.
 
 Source: https://www.rfc-editor.org/rfc/rfc7541
 """
@@ -43,7 +43,7 @@ class HeaderDecoder(Generic[_Field]):
         self._static: tuple[_Entry[_Field], ...] = _static_entries(make)
         self._table: deque[_Entry[_Field]] = deque()
         self._table_bytes = 0
-        self._most_bytes = _TABLE_BYTES
+        self._table_room_bytes = self._table_limit_bytes = _TABLE_BYTES
 
     def decode(self, block: bytes) -> list[_Field]:
         """Return the fields of a block.
@@ -55,6 +55,11 @@ class HeaderDecoder(Generic[_Field]):
             return self._decode(block)
         except (IndexError, ValueError) as error:
             raise ProtocolError(ErrorCode.COMPRESSION_ERROR, "a header block cannot be read") from error
+
+    def forget_table(self) -> None:
+        """Take it that the other end keeps to a table without room, as it has been told."""
+        self._table_room_bytes = self._table_limit_bytes = 0
+        self._shrink()
 
     def _decode(self, block: bytes) -> list[_Field]:
         static, table = self._static, self._table
@@ -74,9 +79,9 @@ class HeaderDecoder(Generic[_Field]):
             elif byte & 0x20:
                 index, at = _number(block, at, 0x1F) if byte & 0x1F == 0x1F else (byte & 0x1F, at)
                 resized += 1
-                if fields or resized > 2 or index > _TABLE_BYTES:
+                if fields or resized > 2 or index > self._table_limit_bytes:
                     raise ValueError("the size of the table is set where it cannot be")
-                self._most_bytes = index
+                self._table_room_bytes = index
                 self._shrink()
                 continue
             else:
@@ -103,7 +108,7 @@ class HeaderDecoder(Generic[_Field]):
         self._shrink()
 
     def _shrink(self) -> None:
-        while self._table_bytes > self._most_bytes:
+        while self._table_bytes > self._table_room_bytes:
             self._table_bytes -= self._table.pop()[0]
 
 

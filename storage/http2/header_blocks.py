@@ -1,6 +1,6 @@
 """Header blocks without memory: written in full, read with a table that is kept empty. So a block means the same whenever it comes.
 
-Knows HPACK's forms for literals; reading is `hpack`'s, once for each block that is not yet known.
+Knows HPACK's forms for literals; a block is read once, when it is not yet known.
 
 Source: https://www.rfc-editor.org/rfc/rfc7541
 """
@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from hpack import Decoder, HPACKError
-
-from http2.frames import ErrorCode, ProtocolError
+from http2.header_decoder import HeaderDecoder
 from http2.literals import literal
 
 Headers = Mapping[str, str]
@@ -48,13 +46,13 @@ class HeaderReader:
     """Decodes the header blocks of one connection."""
 
     def __init__(self) -> None:
-        self._decoder = Decoder(max_header_list_size=HEADER_BLOCK_BYTES)
+        self._decoder = HeaderDecoder(_header, limit_bytes=HEADER_BLOCK_BYTES)
         self._known: dict[bytes, Headers] = {}
         self._remembers = False
 
     def forget_tables(self) -> None:
         """The peer has acknowledged that the table has no room: from now on equal blocks mean the same."""
-        self._decoder.max_allowed_table_size = self._decoder.header_table_size = 0
+        self._decoder.forget_table()
         self._remembers = True
 
     def decode(self, block: bytes) -> Headers:
@@ -66,10 +64,7 @@ class HeaderReader:
         known = self._known.get(block)
         if known is not None:
             return known
-        try:
-            headers = MappingProxyType({_text(name): _text(value) for name, value in self._decoder.decode(block, raw=True)})
-        except HPACKError as error:
-            raise ProtocolError(ErrorCode.COMPRESSION_ERROR, f"a header block cannot be read: {error}") from error
+        headers = MappingProxyType(dict(self._decoder.decode(block)))
         if self._remembers and len(block) <= _KNOWN_BLOCK_BYTES:
             if len(self._known) == _KNOWN_BLOCKS:
                 self._known.clear()
@@ -77,5 +72,5 @@ class HeaderReader:
         return headers
 
 
-def _text(part: bytes | str) -> str:
-    return part if isinstance(part, str) else part.decode("utf-8", "replace")
+def _header(name: bytes, value: bytes) -> tuple[str, str]:
+    return name.decode("utf-8", "replace"), value.decode("utf-8", "replace")
