@@ -1,7 +1,7 @@
 """Reads header blocks: HPACK with its table, whose entries are made into what their reader wants once, when they come as text.
 
-Policy: what a block unfolds to is bounded, as is the table: 4 KiB, or nothing. Text that has been decoded lately, is short and stands under a
-name that is not secret, is not decoded again: a path comes once as such, and once as where a proxy had it from.
+Policy: what a block unfolds to is bounded, as is the table: 4 KiB, or nothing. Text that has been decoded lately, is short and stands under
+a name that is not secret, is not decoded again: a path comes once as such, and once as where a proxy had it from.
 
 Source: https://www.rfc-editor.org/rfc/rfc7541
 """
