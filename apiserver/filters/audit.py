@@ -78,8 +78,8 @@ def _tell_end(log: AuditLog, call: Call, notes: AuditNotes, response: web.Stream
     code = response.status if response is not None else 200 if begun else _CLIENT_HAS_GONE
     content = None
     if isinstance(response, web.Response) and isinstance(response.body, bytes) and "Content-Encoding" not in response.headers:
-        # A failure is told at every level, an object only where that is wanted.
-        if code >= 400 or decision.level == "RequestResponse":
+        # What came of a request, a failure or a deletion, is told at every level, an object only where that is wanted.
+        if code >= 400 or call.info.verb == "delete" or decision.level == "RequestResponse":
             content = Content(response.body, response.headers.get("Content-Type", ""))
     elif decision.level == "RequestResponse" and response is not None and not is_long_running(call.info):
         notes.annotations["audit.clrk.apoxy.dev/response-object"] = "omitted: it was streamed"

@@ -27,6 +27,8 @@ from tests.differential.side import Side, side
 from tests.differential.twin import definition
 
 EXCHANGES = 3000
+AUDITED = ("Metadata", "Request", "RequestResponse")
+"""The audit levels, of each of which a namespace is in the audit logs: `audited-metadata` and so on."""
 _DISCOVERED_SECONDS = 120
 _TALLY = pytest.StashKey[Tally]()
 
@@ -49,14 +51,21 @@ class Pair:
     """With which another server of ours is reached by the same clients."""
     kubeconfig: Path
     """With which it asks kube-apiserver."""
+    audit_logs: tuple[Path, Path]
+    """Kube-apiserver's and ours, of the namespaces in AUDITED."""
 
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """A real kube-apiserver with the twin definitions, and this server in a process of its own; the same certificates open both."""
     folder = tmp_path_factory.mktemp("differential")
+    rules = [{"level": level, "namespaces": [f"audited-{level.lower()}"]} for level in AUDITED]
+    policy = folder / "policy"
+    policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
+    audit_logs = folder / "audit-real", folder / "audit-ours"
+    real_log, our_log = ((f"--audit-policy-file={policy}", f"--audit-log-path={log}") for log in audit_logs)
     # As here, nobody is anybody without a certificate.
-    plane = ControlPlane(folder, flags=("--anonymous-auth=false",))
+    plane = ControlPlane(folder, flags=("--anonymous-auth=false", *real_log))
     plane.start()
     try:
         names = []
@@ -75,8 +84,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             f"--tls-cert-file={pki.serving.certificate_file}",
             f"--tls-private-key-file={pki.serving.key_file}",
         )
-        with serving(folder / "ours", *flags) as ours:
-            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags, plane.kubeconfig)
+        with serving(folder / "ours", *flags, *our_log) as ours:
+            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags, plane.kubeconfig, audit_logs)
     finally:
         plane.stop()
 

@@ -136,6 +136,16 @@ rules:
         assert b'"d"' not in here.file.read_bytes()
 
 
+async def test_a_deletion_is_told_at_every_level(audited: Serve) -> None:
+    async with audited("rules: [{level: Metadata}]") as here:
+        await here.client.post(GADGETS, json=GADGET)
+        async with here.client.delete(f"{GADGETS}/a", headers={"Audit-ID": "d"}) as response:
+            told = await response.json()
+        event = (await here.events("d"))[-1]
+        assert event["responseStatus"] == {"metadata": {}, "status": "Success", "details": told["details"], "code": 200}
+        assert "responseObject" not in event
+
+
 async def test_whoever_was_turned_away_is_in_it(audited: Serve, user: KeyPair) -> None:
     async with audited("rules: [{level: Metadata}]") as here:
         async with here.listener.client(user) as alice:
