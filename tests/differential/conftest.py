@@ -10,6 +10,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,6 @@ from tests.differential.side import Side, side
 from tests.differential.twin import definition
 
 EXCHANGES = 3000
-AUDITED = ("Metadata", "Request", "RequestResponse")
-"""The audit levels, of each of which a namespace is in the audit logs: `audited-metadata` and so on."""
 _DISCOVERED_SECONDS = 120
 _TALLY = pytest.StashKey[Tally]()
 
@@ -51,21 +50,20 @@ class Pair:
     """With which another server of ours is reached by the same clients."""
     kubeconfig: Path
     """With which it asks kube-apiserver."""
-    audit_logs: tuple[Path, Path]
-    """Kube-apiserver's and ours, of the namespaces in AUDITED."""
 
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The two servers of most tests."""
+    with paired(tmp_path_factory.mktemp("differential")) as pair:
+        yield pair
+
+
+@contextmanager
+def paired(folder: Path, *, real_flags: tuple[str, ...] = (), our_flags: tuple[str, ...] = ()) -> Iterator[Pair]:
     """A real kube-apiserver with the twin definitions, and this server in a process of its own; the same certificates open both."""
-    folder = tmp_path_factory.mktemp("differential")
-    rules = [{"level": level, "namespaces": [f"audited-{level.lower()}"]} for level in AUDITED]
-    policy = folder / "policy"
-    policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
-    audit_logs = folder / "audit-real", folder / "audit-ours"
-    real_log, our_log = ((f"--audit-policy-file={policy}", f"--audit-log-path={log}") for log in audit_logs)
     # As here, nobody is anybody without a certificate.
-    plane = ControlPlane(folder, flags=("--anonymous-auth=false", *real_log))
+    plane = ControlPlane(folder, flags=("--anonymous-auth=false", *real_flags))
     plane.start()
     try:
         names = []
@@ -84,8 +82,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             f"--tls-cert-file={pki.serving.certificate_file}",
             f"--tls-private-key-file={pki.serving.key_file}",
         )
-        with serving(folder / "ours", *flags, *our_log) as ours:
-            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags, plane.kubeconfig, audit_logs)
+        with serving(folder / "ours", *flags, *our_flags) as ours:
+            yield Pair(plane.url, ours.url, contexts, plane.etcd_url, flags, plane.kubeconfig)
     finally:
         plane.stop()
 

@@ -6,22 +6,23 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.differential.conftest import AUDITED, Pair
+from tests.differential.conftest import Pair, paired
 from tests.differential.exchange import WORKERS, Request, filled
 from tests.differential.lockstep import Tally
 from tests.differential.memory import Memory
 from tests.differential.objects import apply, create, delete, delete_all, get, json_patch, listed, merge, pool, update
-from tests.differential.side import Side
+from tests.differential.side import Side, side
 
 pytestmark = [pytest.mark.differential, pytest.mark.slow]
 
 Event = dict[str, Any]
+LEVELS = ("Metadata", "Request", "RequestResponse")
 _YAML = """
 apiVersion: clrk.apoxy.dev/v1alpha1
 kind: WorkerPool
@@ -103,28 +104,50 @@ _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _GENERATED = re.compile(r"\bg-[a-z0-9]{5}\b")
 
 
-@pytest.mark.parametrize("level", AUDITED)
-async def test_both_write_down_the_same(pair: Pair, sides: tuple[Side, Side], tally: Tally, level: str) -> None:
-    namespace = f"audited-{level.lower()}"
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The two servers, with an audit log each."""
+
+    pair: Pair
+    logs: tuple[Path, Path]
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
+    """For each level there is a namespace: `metadata` and so on."""
+    folder = tmp_path_factory.mktemp("audited")
+    rules = [{"level": level, "namespaces": [level.lower()]} for level in LEVELS]
+    policy = folder / "policy"
+    policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
+    logs = folder / "real.log", folder / "ours.log"
+    real_flags, our_flags = ((f"--audit-policy-file={policy}", f"--audit-log-path={log}") for log in logs)
+    with paired(folder, real_flags=real_flags, our_flags=our_flags) as pair:
+        yield Audited(pair, logs)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_both_write_down_the_same(audited: Audited, tally: Tally, level: str) -> None:
+    namespace, pair = level.lower(), audited.pair
     body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}).encode()
-    await sides[0].ask("POST", "/api/v1/namespaces", body, {"Content-Type": "application/json"}, "admin")
-    for name, request in REQUESTS.items():
-        for side in sides:
-            await _send(side, replace(request, headers={**request.headers, "Audit-ID": f"{level}-{name}"}), namespace)
-        tally.exchanges["audited"] += 1
+    async with side("kube-apiserver", pair.real_url, pair.contexts) as real, side("this server", pair.our_url, pair.contexts) as ours:
+        await real.ask("POST", "/api/v1/namespaces", body, {"Content-Type": "application/json"}, "admin")
+        for name, request in REQUESTS.items():
+            for one in (real, ours):
+                await _send(one, replace(request, headers={**request.headers, "Audit-ID": f"{level}-{name}"}), namespace)
+            tally.exchanges["audited"] += 1
     found = set()
     for name in REQUESTS:
-        real, ours = [await _events(log, f"{level}-{name}") for log in pair.audit_logs]
-        found |= {f"{name} {where}" for where in _differences(real, ours)}
+        events = [await _events(log, f"{level}-{name}") for log in audited.logs]
+        found |= {f"{name} {where}" for where in _differences(*events)}
     assert found <= DIFFERENCES
     if level == "RequestResponse":
         assert found == DIFFERENCES
 
 
-async def _send(side: Side, request: Request, namespace: str) -> None:
+async def _send(one: Side, request: Request, namespace: str) -> None:
     assert request.body is None or isinstance(request.body, str)
     body = request.body.encode() if request.body is not None else None
-    await side.ask(request.method, filled(request.path, Memory(namespace)), body, request.headers, request.identity)
+    await one.ask(request.method, filled(request.path, Memory(namespace)), body, request.headers, request.identity)
 
 
 async def _events(log: Path, audit_id: str) -> dict[str, Event]:
