@@ -15,7 +15,7 @@ from contextlib import suppress
 _log = logging.getLogger(__name__)
 
 _ACCEPTED_PER_TURN = 4
-_HANDSHAKES_TOGETHER = 32
+_HANDSHAKES_TOGETHER = 16
 _PATIENCE_SECONDS = 0.01
 _ACCEPT_AGAIN_SECONDS = 0.5
 

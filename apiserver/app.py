@@ -42,6 +42,7 @@ from apiserver.metrics.resources import ResourceMetrics, WatchEvents
 from apiserver.metrics.store import MeasuredStore
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.table import TableConvertor
+from apiserver.registry.turns import Turns
 from apiserver.registry.watching import Watches
 from apiserver.tracing import Tracer, TracingError
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from apiserver.access import Access
     from apiserver.audit.backend import Backend
+    from apiserver.auth.authorization import Authorization
     from apiserver.config import Config
     from apiserver.meta.resource import ResourceKind
     from apiserver.metrics.exposition import Collect
@@ -125,7 +127,10 @@ def build_app(
         served_kinds = load_kinds(config.kinds)
     measured = MeasuredStore(store, every_read=config.store_name == "etcd")
     garbage_collected = access.cluster is not None if config.enable_garbage_collector is None else config.enable_garbage_collector
-    resources = tuple(ResourceStore(kind, measured, limits=config.cache, garbage_collected=garbage_collected) for kind in served_kinds)
+    turns = Turns()
+    resources = tuple(
+        ResourceStore(kind, measured, limits=config.cache, garbage_collected=garbage_collected, turns=turns) for kind in served_kinds
+    )
     described = [resource.kind for resource in resources]
     events = [WatchEvents() for _ in resources]
     watches = tuple(Watches(resource, config.watch, sent=counted.sent) for resource, counted in zip(resources, events, strict=True))
@@ -140,7 +145,7 @@ def build_app(
     }
     admission = Chain(access.mutators, access.validators)
     served = {
-        _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission))
+        _address(resource.kind): Served(resource.kind, _handlers(config, resource, watched, admission, access.authorization))
         for resource, watched in zip(resources, watches, strict=True)
     }
     requests = RequestMetrics({address: one.subresources for address, one in served.items()}, {*paths, METRICS, INDEX})
@@ -214,7 +219,9 @@ def load_kinds(packages: tuple[str, ...]) -> tuple[ResourceKind, ...]:
         raise StartupError(str(error)) from error
 
 
-def _handlers(config: Config, resource: ResourceStore, watches: Watches, admission: Chain) -> dict[tuple[str, str], Handler]:
+def _handlers(
+    config: Config, resource: ResourceStore, watches: Watches, admission: Chain, authorization: Authorization
+) -> dict[tuple[str, str], Handler]:
     """The verbs of one kind, and of its subresources."""
     kind, tables = resource.kind, TableConvertor(resource.kind)
     handlers = {
@@ -224,7 +231,7 @@ def _handlers(config: Config, resource: ResourceStore, watches: Watches, admissi
         ("create", ""): create.make(resource, tables, admission),
         ("update", ""): update.make(resource, tables, admission),
         ("patch", ""): patch.make(resource, tables, admission),
-        ("delete", ""): delete.make(resource, tables, admission),
+        ("delete", ""): delete.make(resource, tables, admission, authorization),
         ("deletecollection", ""): delete_collection.make(resource, tables, admission),
     }
     if kind.has_status:

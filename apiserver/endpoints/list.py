@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apiserver.registry.resource_store import ResourceStore
     from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
+    from apiserver.registry.turns import Turns
     from apiserver.request import Call, Handler
     from storage.snapshot import Block
 
@@ -63,10 +64,10 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     if call.info.method == "HEAD":
         return web.Response(headers=response_headers(call, form.media_type))
     if form.media_type == "application/yaml":
-        return await _send_yaml(call, form, _yaml(store, form, listed))
+        return await _send_yaml(call, form, _yaml(store, form, listed), store.turns)
     body = ListBytes(store.kind, form)
     if form.is_protobuf:
-        await _make(body.items, listed)
+        await _make(body.items, listed, store.turns)
     head, tail = body.envelope(listed)
     parts = [head]
     size = len(head) + len(tail)
@@ -82,19 +83,19 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
             return web.Response(body=b"".join(parts), headers=response_headers(call, form.media_type))
     compress = accepts_gzip(call)
     if body.keeps:
-        return await _send_kept(call, form, body, listed, compress=compress)
-    return await _stream(call, form, _made(body, listed), compress=compress)
+        return await _send_kept(call, form, body, listed, store.turns, compress=compress)
+    return await _stream(call, form, _made(body, listed), store.turns, compress=compress)
 
 
-async def _make(make: Callable[[Block[StoredObject]], object], listed: ObjectList) -> None:
+async def _make(make: Callable[[Block[StoredObject]], object], listed: ObjectList, turns: Turns) -> None:
     for block in listed.blocks:
+        await turns.next()
         make(block)
-        await asyncio.sleep(0)
 
 
-async def _send_kept(call: Call, form: Form, body: ListBytes, listed: ObjectList, *, compress: bool) -> web.StreamResponse:
+async def _send_kept(call: Call, form: Form, body: ListBytes, listed: ObjectList, turns: Turns, *, compress: bool) -> web.StreamResponse:
     """Send what is kept with the blocks. All of it is made first, so that its length is known and no piece is copied again."""
-    await _make(body.deflated if compress else body.items, listed)
+    await _make(body.deflated if compress else body.items, listed, turns)
     pieces = gzip_member(_segments(body, listed)) if compress else list(_pieces(body, listed))
     headers = response_headers(call, form.media_type)
     if compress:
@@ -106,8 +107,8 @@ async def _send_kept(call: Call, form: Form, body: ListBytes, listed: ObjectList
     for piece in pieces:
         # Encrypting takes its time, and aiohttp waits only when the transport is full: others get their turn in between.
         for start in range(0, len(piece), _BYTES_PER_STEP):
+            await turns.next()
             await response.write(memoryview(piece)[start : start + _BYTES_PER_STEP])
-            await asyncio.sleep(0)
     await response.write_eof()
     return response
 
@@ -138,14 +139,14 @@ async def _made(body: ListBytes, listed: ObjectList) -> AsyncIterator[bytes]:
         yield piece
 
 
-async def _send_yaml(call: Call, form: Form, pieces: AsyncIterator[bytes]) -> web.StreamResponse:
+async def _send_yaml(call: Call, form: Form, pieces: AsyncIterator[bytes], turns: Turns) -> web.StreamResponse:
     begun: list[bytes] = []
     size = 0
     async for piece in pieces:
         begun.append(piece)
         size += len(piece)
         if size > GZIP_ABOVE_BYTES:
-            return await _stream(call, form, _continued(begun, pieces), compress=accepts_gzip(call))
+            return await _stream(call, form, _continued(begun, pieces), turns, compress=accepts_gzip(call))
     return web.Response(body=b"".join(begun), headers=response_headers(call, form.media_type))
 
 
@@ -180,7 +181,7 @@ def _yaml_items(body: ListBytes, block: Block[StoredObject]) -> bytes:
     return yaml_bytes(orjson.loads(b"[" + body.items(block) + b"]"))
 
 
-async def _stream(call: Call, form: Form, pieces: AsyncIterator[bytes], *, compress: bool = False) -> web.StreamResponse:
+async def _stream(call: Call, form: Form, pieces: AsyncIterator[bytes], turns: Turns, *, compress: bool = False) -> web.StreamResponse:
     """Send pieces as they are made, with back-pressure."""
     headers = response_headers(call, form.media_type)
     compressor = None
@@ -196,6 +197,6 @@ async def _stream(call: Call, form: Form, pieces: AsyncIterator[bytes], *, compr
         data = compressor.compress(piece) if compressor is not None else piece
         if data:
             await response.write(data)
-        await asyncio.sleep(0)
+        await turns.next()
     await response.write_eof(compressor.flush() if compressor is not None else b"")
     return response

@@ -7,7 +7,6 @@ Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-f
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import posixpath
 import re
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from apiserver.meta import errors, json_codec
+from apiserver.registry import unreadable
 from storage.errors import Compacted, FutureRevision
 from storage.snapshot import Block, Snapshot
 
@@ -149,7 +149,7 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
         where = _Range(prefix, start_key)
         if revision < 0:
             await cache.fresh()
-            return await _from_snapshot(cache.snapshot(), where, selection, limit)
+            return await _from_snapshot(store, cache.snapshot(), where, selection, limit)
         return await _exactly_at(store, revision, where, selection, limit)
     try:
         revision = parse_revision(options.resource_version)
@@ -164,8 +164,8 @@ async def list_objects(store: ResourceStore, selection: Selection, options: List
     elif revision:
         await _reach(store, revision)
     if selection.is_single:
-        return _single(cache.snapshot(), store.codec.key(selection.namespace, selection.name or ""), selection)
-    return await _from_snapshot(cache.snapshot(), _Range(prefix), selection, limit)
+        return _single(store, cache.snapshot(), selection)
+    return await _from_snapshot(store, cache.snapshot(), _Range(prefix), selection, limit)
 
 
 async def _reach(store: ResourceStore, revision: int) -> None:
@@ -180,7 +180,7 @@ async def _exactly_at(store: ResourceStore, revision: int, where: _Range, select
         await store.cache.fresh()
     await _reach(store, revision)
     try:
-        return await _from_snapshot(store.cache.snapshot_at(revision), where, selection, limit)
+        return await _from_snapshot(store, store.cache.snapshot_at(revision), where, selection, limit)
     except Compacted:
         pass
     try:
@@ -192,15 +192,21 @@ async def _exactly_at(store: ResourceStore, revision: int, where: _Range, select
         raise errors.expired(_TOO_OLD_PAGE, continue_token=token) from error
 
 
-def _single(snapshot: Snapshot[StoredObject], key: str, selection: Selection) -> ObjectList:
+def _single(store: ResourceStore, snapshot: Snapshot[StoredObject], selection: Selection) -> ObjectList:
+    key = store.codec.key(selection.namespace, selection.name or "")
     found = snapshot.get(key)
+    if found is not None:
+        store.check_readable([found])
     if found is None or not selection.matches(found):
         return ObjectList([], snapshot.revision)
     return ObjectList([Block([key], [found])], snapshot.revision, objects=1)
 
 
-async def _from_snapshot(snapshot: Snapshot[StoredObject], where: _Range, selection: Selection, limit: int) -> ObjectList:
+async def _from_snapshot(
+    store: ResourceStore, snapshot: Snapshot[StoredObject], where: _Range, selection: Selection, limit: int
+) -> ObjectList:
     prefix, start_key = where.prefix, where.start_key
+    store.check_readable(snapshot.iterate(prefix, start_key))
     if selection.is_everything:
         count = snapshot.count(prefix, start_key)
         blocks = list(snapshot.blocks(prefix, start_key, limit=limit or None))
@@ -220,7 +226,7 @@ async def _from_snapshot(snapshot: Snapshot[StoredObject], where: _Range, select
             listed.continue_token = _token_after(listed.blocks, where, snapshot.revision)
             break
         if number % _BLOCKS_PER_STEP == 0:
-            await asyncio.sleep(0)
+            await store.turns.next()
     return listed
 
 
@@ -249,6 +255,7 @@ async def _from_store(store: ResourceStore, revision: int, where: _Range, select
         if not page.items:
             return listed
         entries = [store.codec.decode(item) for item in page.items]
+        unreadable.check_all(store.kind.group_resource, entries)
         unseen = _add(listed, Block([entry.key for entry in entries], entries), selection, limit)
         if limit and listed.objects >= limit:
             if page.remaining or unseen:

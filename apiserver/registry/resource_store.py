@@ -9,6 +9,7 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/registry/generi
 from __future__ import annotations
 
 import asyncio
+import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,12 @@ from apiserver.apply.managed_fields import keep_times
 from apiserver.apply.ownership import Ownership
 from apiserver.meta import errors
 from apiserver.meta.time import timestamp
-from apiserver.registry import deletion
+from apiserver.registry import deletion, unreadable
 from apiserver.registry.errors import MODIFIED, api_error
 from apiserver.registry.listing import parse_revision
-from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredObject
+from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredObject, UnreadableObject
 from apiserver.registry.strategy import Strategy
+from apiserver.registry.turns import Turns
 from apiserver.registry.write import Write
 from storage.cache import CacheLimits, WatchCache
 from storage.errors import KeyExists, RevisionConflict, StoreError, ValueTooLarge
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from apiserver.meta.options import DeleteOptions
     from apiserver.meta.resource import ResourceKind
     from storage.store import Store
+
+_log = logging.getLogger(__name__)
 
 _NAME_ATTEMPTS = 8
 """Enough for a million names under one prefix; upstream's number."""
@@ -52,15 +56,18 @@ class ResourceStore:
         now: Callable[[], str] = timestamp,
         limits: CacheLimits | None = None,
         garbage_collected: bool = True,
+        turns: Turns | None = None,
     ) -> None:
         """`garbage_collected`: somebody takes the finalizers away that orphaning and foreground deletions leave; else they leave none."""
         self.kind = kind
         self.codec = ObjectCodec(kind)
-        self.cache: WatchCache[StoredObject] = WatchCache(
-            store, self.codec.prefix(), decode=self.codec.decode, limits=limits, retire=StoredObject.retire
-        )
+        self.cache: WatchCache[StoredObject] = WatchCache(store, self.codec.prefix(), decode=self._decode, limits=limits, retire=_retire)
+        self.has_seen_unreadable = False
+        """Whether anything has been stored, since the start, that cannot be read: only then need anybody look for it."""
         self.strategy = Strategy(kind, self.codec)
         self.now = now
+        self.turns = turns or Turns()
+        """For reading much; best shared with the other resources."""
         self.ownership = _ownership(kind)
         """Who owns which fields: by subresource, the empty one for the object itself."""
         self._garbage_collected = garbage_collected
@@ -89,7 +96,18 @@ class ResourceStore:
         found = self.cache.peek(self.codec.key(namespace, name))
         if found is None:
             raise errors.not_found(self.kind.group_resource, name)
+        if isinstance(found, UnreadableObject):
+            raise unreadable.not_shown(found)
         return found
+
+    def check_readable(self, objects: Iterable[StoredObject]) -> None:
+        """See that all of these can be shown.
+
+        Raises:
+            APIError: 500 StorageReadError.
+        """
+        if self.has_seen_unreadable:
+            unreadable.check_all(self.kind.group_resource, objects)
 
     # Creating
 
@@ -154,7 +172,8 @@ class ResourceStore:
         resource, name = self.kind.group_resource, metadata["name"]
         # An object that asked for a generated name and had one of its own is told the same, as upstream does.
         error = errors.generate_name_conflict(resource, name) if metadata.get("generateName") else errors.already_exists(resource, name)
-        if "deletionTimestamp" in orjson.loads(current.value)["metadata"]:
+        obj = self._decode(current)
+        if obj.is_readable and "deletionTimestamp" in obj.object()["metadata"]:
             return errors.APIError(error.code, error.reason, f"object is being deleted: {error.message}", details=error.details)
         return error
 
@@ -197,6 +216,8 @@ class ResourceStore:
                     current, is_fresh = await self._read(key), True
                     continue
                 try:
+                    if isinstance(current, UnreadableObject):
+                        raise unreadable.not_changed(current)
                     if uid and uid != current.uid:
                         raise deletion.uid_mismatch(resource, current, uid)
                     encoded, goes = await self._attempt(current, transform, write, subresource)
@@ -220,7 +241,7 @@ class ResourceStore:
                     written = await self.cache.update(key, encoded.value, expected_revision=current.revision, entry=encoded.stored)
                     return self._written(encoded, written)
                 except RevisionConflict as error:
-                    current, is_fresh = self.codec.decode(error.current), True
+                    current, is_fresh = self._decode(error.current), True
                 except ValueTooLarge:
                     if write.field_manager is None:
                         raise
@@ -258,6 +279,13 @@ class ResourceStore:
     async def _read(self, key: str) -> StoredObject | None:
         await self.cache.fresh()
         return self.cache.peek(key)
+
+    def _decode(self, stored: KeyValue) -> StoredObject:
+        obj = self.codec.decode(stored)
+        if isinstance(obj, UnreadableObject):
+            self.has_seen_unreadable = True
+            _log.error("%s cannot be read, as it was stored at revision %d: %s", obj.key, obj.revision, obj.problem)
+        return obj
 
     async def _attempt(
         self, current: StoredObject, transform: Callable[[dict[str, Any]], dict[str, Any]], write: Write, subresource: str
@@ -323,6 +351,17 @@ class ResourceStore:
             while True:
                 if current is None:
                     raise errors.not_found(resource, name)
+                if isinstance(current, UnreadableObject):
+                    if not options.ignore_store_read_error:
+                        raise unreadable.not_shown(current)
+                    if write.dry_run:
+                        return current, True
+                    try:
+                        await self.cache.delete(key, expected_revision=current.revision)
+                    except RevisionConflict as error:
+                        current = self._decode(error.current)
+                        continue
+                    return current, True
                 deletion.check_readable(self.kind, current, options)
                 deletion.check_preconditions(self.kind, current, options)
                 if write.admission is not None:
@@ -343,7 +382,7 @@ class ResourceStore:
                     written = await self.cache.update(key, marked.value, expected_revision=current.revision, entry=marked.stored)
                     return self._written(marked, written), False
                 except RevisionConflict as error:
-                    current = self.codec.decode(error.current)
+                    current = self._decode(error.current)
         except StoreError as error:
             raise api_error(error, resource, name) from error
 
@@ -372,6 +411,10 @@ class ResourceStore:
             for result in results:
                 if isinstance(result, BaseException) and not (isinstance(result, errors.APIError) and result.code == 404):
                     raise result
+
+
+def _retire(obj: StoredObject, newer: StoredObject | None) -> int:
+    return obj.retire(newer)
 
 
 def _ownership(kind: ResourceKind) -> dict[str, Ownership]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from apiserver.meta import json_codec
-from storage.errors import Corrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -83,6 +82,9 @@ class StoredObject:
         self._metadata_end = encoded.metadata_end + len(version)
         self._fields = encoded.fields
         self._memo: dict[str, Any] | None = None
+
+    is_readable = True
+    """Whether it is an object at all: see `UnreadableObject`."""
 
     @property
     def wire(self) -> bytes:
@@ -179,6 +181,33 @@ class StoredObject:
         return StoredObject(self.key, revision, encoded)
 
 
+class UnreadableObject(StoredObject):
+    """What lies under a key and is no object of this kind, whoever has put it there. It has an address, and nothing to select it by."""
+
+    __slots__ = ("problem",)
+    is_readable = False
+
+    def __init__(self, stored: KeyValue, namespace: str, name: str, problem: str) -> None:
+        super().__init__(stored.key, stored.revision, EncodedObject(b"", 0, 0, namespace, name, "", _NO_LABELS, _NO_LABELS))
+        self._kept = stored.value
+        self.problem = problem
+        """Why it cannot be read."""
+
+    @property
+    def wire(self) -> bytes:
+        """What is stored, as it is; no client gets it."""
+        return self._kept
+
+    @property
+    def value(self) -> bytes:
+        """The same."""
+        return self._kept
+
+    def retire(self, newer: StoredObject | None) -> int:
+        """See `StoredObject.retire`."""
+        return _BOOKKEEPING + len(self._kept)
+
+
 @dataclass(slots=True)
 class EncodedObject:
     """An object in stored form with what the encoder knew of it, so that its own write need not be parsed again."""
@@ -249,16 +278,14 @@ class ObjectCodec:
         )
 
     def decode(self, stored: KeyValue) -> StoredObject:
-        """Read what is in the store, whoever wrote it.
-
-        Raises:
-            Corrupted: it is not an object with a name and a uid.
-        """
+        """Read what is in the store, whoever wrote it: an UnreadableObject, if that is not an object with a name and a uid."""
         try:
             value = orjson.loads(stored.value)
             return self.encode(value).stored(stored)
         except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-            raise Corrupted(f"{stored.key} at revision {stored.revision} holds no object of this kind") from error
+            path = stored.key.removeprefix(self._root)
+            namespace, name = path.split("/", 1) if self._namespaced and "/" in path else ("", path)
+            return UnreadableObject(stored, namespace, name, _problem_of(stored.value, error))
 
     def _fields_of(self, value: Mapping[str, Any]) -> Mapping[str, str]:
         fields: dict[str, str] = {}
@@ -269,6 +296,16 @@ class ObjectCodec:
             if member is not None:
                 fields[name] = str(member).lower() if isinstance(member, bool) else str(member)
         return fields
+
+
+def _problem_of(value: bytes, error: Exception) -> str:
+    if not isinstance(error, orjson.JSONDecodeError):
+        return "it has no name or no uid, or these are no texts"
+    try:
+        json_codec.decode(value)
+    except ValueError as said:
+        return str(said)
+    return str(error)
 
 
 def _unpacked(kept: bytes, newer: StoredObject | None) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from apiserver.registry import unreadable
 from apiserver.registry.deflated import GZIP_HEAD, GzipSum
 from apiserver.registry.frames import ADDED, Framing, Pack, chunk
 from apiserver.registry.listing import parse_revision
@@ -99,6 +100,7 @@ class Watcher:
 
         Raises:
             StoreError: the beginning cannot be had.
+            APIError: 500, something cannot be read.
         """
         cache = self._watches.store.cache
         revision = parse_revision(options.resource_version)
@@ -113,15 +115,19 @@ class Watcher:
             self.position = revision
             return
         await cache.until(revision)
+        await self._watches.store.turns.next()
         snapshot = cache.snapshot()
         selection, codec = self.home.selection, self._watches.store.codec
         if selection.is_single:
             found = snapshot.get(codec.key(selection.namespace, selection.name or ""))
+            if found is not None:
+                self._watches.store.check_readable([found])
             if found is not None and selection.matches(found):
                 await self._send_added([found])
         else:
-            everything = selection.is_everything
-            for block in snapshot.blocks(codec.prefix(selection.namespace)):
+            everything, prefix = selection.is_everything, codec.prefix(selection.namespace)
+            self._watches.store.check_readable(snapshot.iterate(prefix))
+            for block in snapshot.blocks(prefix):
                 if everything and (pack := self.home.frames.added(block)) is not None:
                     self.write((pack,))
                     self._watches.sent([len(obj.wire) for obj in block.entries], 1)
@@ -142,10 +148,11 @@ class Watcher:
             size += len(line)
             if size >= self._limits.piece_bytes:
                 self._send(*lines)
-                await self._drained()
                 lines, size = [], 0
+                await self._drained()
         if lines:
             self._send(*lines)
+            del lines
         await self._drained()
 
     async def catch_up(self) -> None:
@@ -153,6 +160,7 @@ class Watcher:
 
         Raises:
             Compacted: the history has moved on.
+            APIError: 500, something cannot be read.
         """
         cache = self._watches.store.cache
         while True:
@@ -169,6 +177,10 @@ class Watcher:
             lines: list[bytes] = []
             size = 0
             for change in changes:
+                if self._watches.store.has_seen_unreadable and unreadable.concerns(change) and self.home.covers(change):
+                    if lines:
+                        self._send(*lines)
+                    unreadable.check_change(self._watches.store.kind.group_resource, change)
                 if self.home.covers(change) and (line := self.home.line(change, headers=self.headers_due)) is not None:
                     self.headers_due = False
                     lines.append(line)
@@ -287,6 +299,6 @@ class Watcher:
                 self._watches.cut += 1
                 self.transport.abort()
                 raise ConnectionResetError("the client has not read for too long") from None
-        await asyncio.sleep(0)
+        await self._watches.store.turns.next()
         if self.transport.is_closing():
             raise ConnectionResetError("the client has gone")

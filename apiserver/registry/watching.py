@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
+from apiserver.registry import unreadable
 from apiserver.registry.errors import api_error
 from apiserver.registry.frames import Frames, Pack
 from apiserver.registry.listing import parse_revision
@@ -49,6 +50,8 @@ class Watches:
         self._groups: dict[Wanted, Group] = {}
         self._scopes: dict[tuple[str, str | None], list[Group]] = {}
         self._dirty: list[Group] = []
+        self._barred: dict[Group, int] = {}
+        """Groups for which a change cannot be made an event, and the revision before it: each member comes to it by itself, and fails."""
         self._segments: deque[_Segment] = deque()
         self._due: list[Watcher] = []
         self._watchers: set[Watcher] = set()
@@ -96,8 +99,14 @@ class Watches:
         self.received += len(batch)
         if not self._groups:
             return
+        looking = self._store.has_seen_unreadable
         for change in batch:
+            barred = looking and unreadable.concerns(change)
             for group in self._concerned(change):
+                if barred:
+                    self._barred.setdefault(group, change.revision - 1)
+                if group in self._barred:
+                    continue
                 line = group.line(change)
                 if line is None:
                     continue
@@ -105,7 +114,7 @@ class Watches:
                     group.since = before
                     self._dirty.append(group)
                 group.pending.append(line)
-        if self._dirty:
+        if self._dirty or self._barred:
             self._write_soon()
 
     def progress(self, revision: int) -> None:
@@ -119,6 +128,7 @@ class Watches:
         for group in self._dirty:
             group.pending.clear()
         self._dirty.clear()
+        self._barred.clear()
         for group in list(self._groups.values()):
             for watcher in list(group.members):
                 watcher.fall_behind(watcher.position)
@@ -189,6 +199,10 @@ class Watches:
         self._rest_until = loop.time() + min(self._spent_seconds * self._limits.rest_ratio, self._limits.rest_seconds_max)
         self._spent_seconds = 0.0
         self._writing = False
+        barred, self._barred = self._barred, {}
+        for group, since in barred.items():
+            for watcher in list(group.members):
+                watcher.fall_behind(since)
         due, self._due = self._due, []
         for watcher in due:
             watcher.send_bookmark()
@@ -241,6 +255,8 @@ class Watches:
                     watcher.send_last_bookmark(self._ended_at)
                 except Compacted as error:
                     watcher.send_error(_too_old(error))
+                except errors.APIError as error:
+                    watcher.send_error(error)
                 except StoreError as error:
                     watcher.send_error(api_error(error, self._store.kind.group_resource))
             watcher.send_tail()
