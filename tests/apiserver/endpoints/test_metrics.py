@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from apiserver.certificates import KeyPair
 from storage.errors import Unavailable
 from storage.memory import MemoryStore
+from tests.apiserver.process import ROOT
 from tests.apiserver.running import Listening
 from tests.apiserver.status_assertions import assert_status
 
@@ -23,7 +24,8 @@ class Scraped:
     """The samples of one scrape."""
 
     def __init__(self, text: str) -> None:
-        self.samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+        self.families = list(text_string_to_metric_families(text))
+        self.samples = [sample for family in self.families for sample in family.samples]
 
     def value(self, name: str, **labels: str) -> float:
         """The sum of the samples of this name with these labels among theirs."""
@@ -151,6 +153,12 @@ async def test_clients_cannot_make_the_series_grow(client: aiohttp.ClientSession
     assert after.value("apiserver_request_total", resource="other") > 0
     assert after.value("apiserver_request_total", subresource="other") > 0
     assert after.value("apiserver_request_total", verb="other") > 0
+
+
+async def test_the_page_has_each_of_them(client: aiohttp.ClientSession) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in (await scrape(client)).families}
+    assert {name for name in names if not name.startswith("process_") and f"`{name}`" not in page} == set()
 
 
 async def test_not_everybody_may_read_them(server: Listening, user: KeyPair) -> None:
