@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apiserver.endpoints.body import read_delete_options
 from apiserver.endpoints.list import respond_list
 from apiserver.endpoints.negotiation import negotiate
-from apiserver.meta.options import list_options
+from apiserver.meta.options import check_collection, list_options
 from apiserver.registry.errors import api_error
 from apiserver.registry.listing import list_objects
 from apiserver.registry.selection import select
@@ -31,6 +31,7 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain) -> Hand
         info = call.info
         selecting = list_options(info.query)
         options = await read_delete_options(call)
+        check_collection(options)
         try:
             listed = await list_objects(store, select(store.kind, info.namespace, info.name, selecting), selecting)
         except StoreError as error:

@@ -212,3 +212,8 @@ def service_unavailable(message: str, *, retry_after_seconds: int = 1) -> APIErr
 def internal_error(message: str) -> APIError:
     """500 with a text that is fit for a client: never a traceback, a path or a query."""
     return APIError(500, "InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]})
+
+
+def storage_read_error(resource: GroupResource, message: str, causes: Sequence[Cause]) -> APIError:
+    """500: some of what was asked for cannot be read."""
+    return APIError(500, "StorageReadError", message, details=_details(resource, "list", causes=[cause.to_json() for cause in causes]))

@@ -288,6 +288,17 @@ def _checked_deletion(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteO
     return options
 
 
+def check_collection(options: DeleteOptions) -> None:
+    """See that these options can be those of a whole collection.
+
+    Raises:
+        APIError: 422.
+    """
+    if options.ignore_store_read_error:
+        text = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        _refuse("DeleteOptions", [invalid("ignoreStoreReadErrorWithClusterBreakingPotential", True, text)])
+
+
 def _refuse(kind: str, found: Sequence[FieldError]) -> None:
     if found:
         raise errors.invalid("meta.k8s.io", kind, "", to_causes(found))

@@ -22,7 +22,7 @@ _OBJECT_REVISION = re.compile(
 _REVISION = re.compile(
     r'(resourceVersion\\*"?:\s*\\*"|ResourceVersion in precondition: |ResourceVersion in object meta: '
     r"|ResourceVersion in record \(|resource version: |current: "
-    r"|current resource version: |ResourceVersion in the precondition \()(\d+)(?=\D|$)"
+    r"|current resource version: |object not decodable revision=|ResourceVersion in the precondition \()(\d+)(?=\D|$)"
 )
 _TOO_OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
 _CONTINUE = re.compile(r'(continue"?:\s*"?)([A-Za-z0-9_-]{8,}={0,2})')

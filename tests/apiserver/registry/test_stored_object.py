@@ -9,7 +9,6 @@ import pytest
 
 from apiserver.meta.resource import describe
 from apiserver.registry.stored_object import ObjectCodec
-from storage.errors import Corrupted
 from storage.store import KeyValue
 from tests.apiserver.gadgets import ClusterGadget, Gadget
 
@@ -71,9 +70,16 @@ def test_keys_are_those_of_kube_apiserver(codec: ObjectCodec) -> None:
 
 
 @pytest.mark.parametrize("value", [b"{", b"[]", b"{}", b'{"metadata":{"name":"x"}}'], ids=["no-json", "list", "empty", "no-uid"])
-def test_what_is_no_object_is_corrupted(codec: ObjectCodec, value: bytes) -> None:
-    with pytest.raises(Corrupted):
-        codec.decode(KeyValue("k", value, 3))
+def test_what_is_no_object_has_an_address_and_is_kept_as_it_is(codec: ObjectCodec, value: bytes) -> None:
+    key = codec.key("ns1", "x")
+    obj = codec.decode(KeyValue(key, value, 3))
+    assert not obj.is_readable
+    assert (obj.key, obj.revision, obj.namespace, obj.name, obj.value) == (key, 3, "ns1", "x", value)
+    newer = codec.encode(gadget()).stored(KeyValue(key, codec.encode(gadget()).value, 4))
+    obj.retire(newer)
+    assert obj.value == value
+    newer.retire(obj)
+    assert newer.value == codec.encode(gadget()).value
 
 
 def test_derived_forms_are_made_once(codec: ObjectCodec) -> None:
