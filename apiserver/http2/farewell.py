@@ -85,7 +85,7 @@ class Farewell:
         self._step = self._loop.call_later(seconds, self._look, seconds)
 
     def _is_full(self) -> bool:
-        return self._open >= self._limit and not self._connection.unacknowledged_settings
+        return self._open >= self._limit and self._connection.keeps_to_limit
 
     def _look(self, seconds: float) -> None:
         # What comes in a while is far more than what has just chosen the connection.

@@ -7,6 +7,7 @@ written, nothing more is read from it, so that what it must be answered does not
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 from http2 import frames
@@ -28,6 +29,8 @@ class Outgoing:
         self._window = frames.WINDOW_BYTES
         self.room = frames.WINDOW_BYTES
         """How many bytes of bodies can be sent now."""
+        self.unacknowledged_settings = 0
+        """How often the client was told settings, and has not said yet that it keeps to them."""
 
     def send(self, data: bytes) -> None:
         """Write, together with all else that is written in this turn of the loop."""
@@ -86,9 +89,17 @@ class Outgoing:
         self._out.insert(0, before)
         self._flush()
 
-    def send_past(self, data: bytes) -> None:
-        """Send at once, ahead of what is held."""
-        self._transport.write(data)
+    def set(self, settings: Mapping[int, int]) -> None:
+        """Tell the client our settings, ahead of what is held."""
+        self.unacknowledged_settings += 1
+        if not self._holding:
+            self._flush()
+        self._transport.write(frames.settings_frame(settings))
+
+    def acknowledged(self) -> bool:
+        """Take the client's word that it keeps to some of our settings; return whether it keeps to all of them."""
+        self.unacknowledged_settings = max(0, self.unacknowledged_settings - 1)
+        return not self.unacknowledged_settings
 
     def close(self) -> None:
         """Send everything, and close."""
