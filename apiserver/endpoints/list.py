@@ -60,7 +60,7 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     Raises:
         APIError: 406 for the form of a single object.
     """
-    check_shape(form, is_list=True)
+    check_shape(call, form, is_list=True)
     if call.info.method == "HEAD":
         return web.Response(headers=response_headers(call, form.media_type))
     if form.media_type == "application/yaml":

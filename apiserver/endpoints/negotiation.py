@@ -177,18 +177,19 @@ def negotiate(call: Call, *, tables: TableConvertor | None = None) -> Form:
     if form.as_ == "Table":
         form = replace(form, tables=tables, include_object=_include_object(query))
     if call.info.verb in _WRITES:
-        check_shape(form, is_list=call.info.verb == "deletecollection")
+        check_shape(call, form, is_list=call.info.verb == "deletecollection")
     return _indented(form) if pretty else form
 
 
-def check_shape(form: Form, *, is_list: bool) -> None:
+def check_shape(call: Call, form: Form, *, is_list: bool) -> None:
     """Check that a form fits what is to be answered.
 
     Raises:
         APIError: 406 for the form of a list and a single object, or the other way round.
     """
     if form.as_ == ("PartialObjectMetadata" if is_list else "PartialObjectMetadataList"):
-        found = "a list (*unstructured.UnstructuredList)" if is_list else "not a list (*unstructured.Unstructured)"
+        single = "*v1.Scale" if call.info.subresource == "scale" else "*unstructured.Unstructured"
+        found = "a list (*unstructured.UnstructuredList)" if is_list else f"not a list ({single})"
         raise errors.APIError(406, "NotAcceptable", f"you requested {form.as_}, but the requested object is {found}")
 
 
@@ -291,7 +292,7 @@ def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200
         return web.Response(status=code, body=obj.wire + b"\n", headers=response_headers(call, "application/json"))
     if not form.as_:
         return _respond(call, form, obj.object, code)
-    check_shape(form, is_list=False)
+    check_shape(call, form, is_list=False)
     if form.as_ == "Table" and form.tables is not None:
         body = form.tables.single(obj, form)
     elif form.is_protobuf:

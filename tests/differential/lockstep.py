@@ -23,6 +23,8 @@ from tests.differential.side import Answer, Side, Stream
 _KEPT_METADATA = ("name", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 _REVISION = re.compile(r'(?<="resourceVersion":")\d+(?=")')
 _SETTLE_SECONDS = 0.03
+_SILENCE_SECONDS = 0.2
+"""A watch that says nothing at all may only be slow to begin."""
 _PATIENCE_SECONDS = 4.0
 
 
@@ -154,9 +156,9 @@ class Lockstep:
                     return
                 pending = next(stream for stream in streams if not stream.ended)
             else:
-                real, ours = self._told(watch, streams)
-                quiet = await self._quiet(streams)
-                if quiet and LISTED.explanation(watch, real, ours) is not None:
+                if not await self._quiet(streams):
+                    continue
+                if LISTED.explanation(watch, *self._told(watch, streams)) is not None:
                     return
                 pending = streams[0] if len(streams[0].lines) <= len(streams[1].lines) else streams[1]
             pending.changed.clear()
@@ -167,7 +169,7 @@ class Lockstep:
 
     async def _quiet(self, streams: list[Stream]) -> bool:
         before = [len(stream.lines) for stream in streams]
-        await asyncio.sleep(_SETTLE_SECONDS)
+        await asyncio.sleep(_SETTLE_SECONDS if any(before) else _SILENCE_SECONDS)
         return before == [len(stream.lines) for stream in streams]
 
     def _told(self, watch: Watch, streams: list[Stream]) -> tuple[Answer, Answer]:

@@ -189,7 +189,8 @@ class _Gunzip:
 
 async def _read_messages(socket: aiohttp.ClientWebSocketResponse, stream: Stream) -> None:
     async for message in socket:
-        stream.lines.append(f"{message.type.name} {message.data}")
+        is_binary = message.type is aiohttp.WSMsgType.BINARY
+        stream.lines.append(f"{message.type.name} {protobuf_text.event_text(message.data) if is_binary else message.data}")
         stream.changed.set()
     stream.ended = True
     stream.changed.set()

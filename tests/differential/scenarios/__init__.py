@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.differential.exchange import Step
-from tests.differential.scenarios import applies, deletes, errors, forms, lists, metadata, patches, watches, writes
+from tests.differential.scenarios import applies, deletes, errors, forms, lists, matrix, metadata, patches, watches, writes
 
 ALL: dict[str, Sequence[Step]] = {
     f"{module.__name__.rsplit('.', 1)[1]}: {name}": steps
-    for module in (writes, patches, applies, deletes, metadata, lists, watches, forms, errors)
+    for module in (writes, patches, applies, deletes, metadata, lists, watches, forms, matrix, errors)
     for name, steps in module.SCENARIOS.items()
 }
