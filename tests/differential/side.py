@@ -82,7 +82,7 @@ class Side:
             if response.headers.get("Content-Encoding") == "gzip":
                 content = zlib.decompress(content, 31)
             is_protobuf = response.content_type == protobuf_text.MEDIA_TYPE
-            text = protobuf_text.text_of(content) if is_protobuf else content.decode("utf-8", "backslashreplace")
+            text = protobuf_text.text_of(content) if is_protobuf and content else content.decode("utf-8", "backslashreplace")
             return Answer(response.status, _headers(response), text)
 
     @asynccontextmanager

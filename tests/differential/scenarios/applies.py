@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.differential.objects import apply, condition, create, get, json_patch
 
 _M1, _M2, _M3 = "?fieldManager=m1", "?fieldManager=m2", "?fieldManager=m3"
 _FORCE = "&force=true"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ENTRY = {"manager": "m9", "operation": "Apply", "apiVersion": "clrk.apoxy.dev/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {}}
 
 
@@ -167,6 +169,31 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         create(pool("uc"), headers={"User-Agent": ""}),
         create(pool("ud"), headers={"User-Agent": "no slash here"}),
         create(pool("uf"), headers={"User-Agent": "/leading"}),
+    ],
+    "more owners than are kept": [
+        create(pool("o"), "?fieldManager=u00"),
+        *[merge("o", {"metadata": {"labels": {f"l{number}": "x"}}}, f"?fieldManager=u{number:02}") for number in range(1, 14)],
+        merge("o/status", {"status": {"readyReplicas": 1}}, "?fieldManager=u14"),
+        apply("o", pool("o", metadata={"labels": {"l1": "x", "l2": "x"}}), "?fieldManager=u15"),
+        apply("o", pool("o", metadata={"labels": {"l1": "y"}}), "?fieldManager=u16"),
+        merge("o", {"metadata": {"labels": {"l1": "z"}}}, "?fieldManager=u17"),
+    ],
+    "kubectl begins to apply on the server": [
+        create(pool("k", metadata={"annotations": {_LAST_APPLIED: json.dumps(pool("k"))}}, replicas=2), "?fieldManager=kubectl-client-side-apply"),
+        merge("k", {"spec": {"replicas": 3}, "metadata": {"annotations": {_LAST_APPLIED: "{}"}}}, "?fieldManager=kubectl-client-side-apply"),
+        apply("k", pool("k", replicas=4), "?fieldManager=kubectl"),
+        apply("k", pool("k", replicas=4), "?fieldManager=kubectl&force=true"),
+        apply("k", pool("k"), "?fieldManager=kubectl&force=true"),
+        get("k"),
+    ],
+    "before the first apply": [
+        create(pool("b", replicas=2)),
+        merge("b", {"metadata": {"managedFields": [{}]}}),
+        merge("b", {"spec": {"replicas": 3}}, "?fieldManager=m2"),
+        apply("b", pool("b", replicas=4)),
+        apply("b", pool("b", replicas=4), _M1 + _FORCE),
+        merge("b/status", {"status": {"readyReplicas": 1}}, _M3),
+        get("b"),
     ],
     "null": [apply("n", pool("n")), apply("n", {**_bare("n"), "spec": None}, _M2)],
     "a map that is given up": [apply("n", pool("n", imageCache={"enabled": True})), apply("n", pool("n", imageCache={}))],

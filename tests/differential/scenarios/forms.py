@@ -71,6 +71,8 @@ _CONTENT_TYPES = (
     "text/plain",
     "application/merge-patch+json",
     "*/*",
+    "application/cbor",
+    "application/apply-patch+yaml",
 )
 _FULL_METADATA = {
     "labels": {"z": "1", "a": ""},

@@ -86,6 +86,13 @@ SCENARIOS: dict[str, Sequence[Step]] = {
     "an object": [*_SETUP, *_reads(f"{POOLS}/x", f"{POOLS}/none")],
     "its subresources": [*_SETUP, *_reads(f"{POOLS}/x/status", f"{POOLS}/x/scale")],
     "lists": [*_SETUP, *_reads(POOLS, f"{ALL_POOLS}?limit=1", f"{POOLS}?labelSelector=none")],
+    "heads": [
+        *_SETUP,
+        *[
+            send("matrix", "HEAD", path, headers={"Accept": form})
+            for path, form in product((f"{POOLS}/x", f"{POOLS}/none", f"{POOLS}/x/status", f"{POOLS}/x/scale", POOLS, f"{POOLS}?limit=1"), _FORMS)
+        ],
+    ],
     "another kind": [*_SETUP, *_reads(WORKERS, f"{WORKERS}/x")],
     "writes": [step for number, form in enumerate(_OF_ONE) for step in _written(form, number)],
     "watches": [*_SETUP, *_watches(""), *_watches("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")],

@@ -156,6 +156,13 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 1}], "?fieldManager=" + "x" * 129),
         json_patch("p", [{"op": "add", "path": "/spec/replicas", "value": 1}], "?fieldManager=a%01b"),
     ],
+    "copies": [
+        create(pool("p", metadata={"annotations": {"a": "x" * 100_000}})),
+        *[json_patch("p", [{"op": "copy", "from": "/metadata/annotations/a", "path": "/metadata/annotations/b"}] * times) for times in (1, 2, 31, 32)],
+        json_patch("p", [{"op": "copy", "from": "/metadata/annotations", "path": "/metadata/labels"}] * 20),
+        json_patch("p", [{"op": "test", "path": "/kind", "value": "Other"}, *[{"op": "copy", "from": "/metadata/annotations/a", "path": "/spec/x"}] * 40]),
+        json_patch("p", [{"op": "add", "path": "/metadata/annotations/b", "value": "x" * 200_000}]),
+    ],
     "JSON patches without field validation": [
         create(pool("p")),
         *[

@@ -187,6 +187,15 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         merge("u0", '{"spec":{"replicas":1,"replicas":2}}', "", kind="field validation"),
         merge("u0", '{"spec":{"replicas":1,"replicas":2}}', "?fieldValidation=Strict", kind="field validation"),
     ],
+    "many warnings": [
+        create(pool("m", **{f"unknown{number}": 1 for number in range(100)})),
+        create(pool("l", **{f"{number}{'x' * 300}": 1 for number in range(20)})),
+        create(pool("s", **{'quo"te': 1, "back\\slash": 1, "tab\t": 1, "new\nline": 1, "\u00e9": 1, "\x7f": 1, "": 1, " ": 1})),
+        merge("m", {"spec": {"a": 1, "b": {"c": [1]}}, "d": 1}),
+        update("m", pool("m", **{f"unknown{number}": 1 for number in range(100)}), "?fieldValidation=Strict"),
+        create('{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"t","name":"t","labels":{"a":"1","a":"2"}},"spec":{"template":{"image":"a","image":"a","env":[{"name":"A","name":"A"}]}},"spec":{"template":{"image":"a"}}}'),
+        create('{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"r","name":"r","labels":{"a":"1","a":"2"}},"spec":{"template":{"image":"a","image":"a"}}}', "?fieldValidation=Strict"),
+    ],
     "dry run": [
         create(pool("d"), "?dryRun=All", kind="dry run"),
         get("d"),
