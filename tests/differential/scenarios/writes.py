@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tests.differential.exchange import POOLS, YAML, Step, edited, send
 from tests.differential.objects import condition, create, create_worker, get, listed, merge, pool, update, worker
@@ -112,7 +113,16 @@ def _bad(change: object) -> dict[str, object]:
 
 
 _UNKNOWN = '{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"%s","frob":1},"spec":{"replicas":1,"replicas":2,"bogus":{"a":1},"template":{"image":"a","env":[{"name":"A","vlaue":"x"}],"image":"b"}},"extra":[1]}'
+_UNKNOWN_NAMES = tuple(f"unknown{number}" for number in range(100))
 _UNKNOWN_YAML = "apiVersion: clrk.apoxy.dev/v1alpha1\nkind: WorkerPool\nmetadata: {name: %s}\nspec:\n  replicas: 1\n  replicas: 2\n  bogus: 1\n  template: {image: a, image: b}\n"
+
+
+def _extended(name: str, *unknown: str) -> dict[str, Any]:
+    """A pool with fields that its spec does not have."""
+    value = pool(name)
+    value["spec"] |= dict.fromkeys(unknown, 1)
+    return value
+
 
 SCENARIOS: dict[str, Sequence[Step]] = {
     "a pool's life": [
@@ -188,11 +198,11 @@ SCENARIOS: dict[str, Sequence[Step]] = {
         merge("u0", '{"spec":{"replicas":1,"replicas":2}}', "?fieldValidation=Strict", kind="field validation"),
     ],
     "many warnings": [
-        create(pool("m", **{f"unknown{number}": 1 for number in range(100)})),
-        create(pool("l", **{f"{number}{'x' * 300}": 1 for number in range(20)})),
-        create(pool("s", **{'quo"te': 1, "back\\slash": 1, "tab\t": 1, "new\nline": 1, "\u00e9": 1, "\x7f": 1, "": 1, " ": 1})),
+        create(_extended("m", *_UNKNOWN_NAMES)),
+        create(_extended("l", *(f"{number}{'x' * 300}" for number in range(20)))),
+        create(_extended("s", 'quo"te', "back\\slash", "tab\t", "new\nline", "\u00e9", "\x7f", "", " ")),
         merge("m", {"spec": {"a": 1, "b": {"c": [1]}}, "d": 1}),
-        update("m", pool("m", **{f"unknown{number}": 1 for number in range(100)}), "?fieldValidation=Strict"),
+        update("m", _extended("m", *_UNKNOWN_NAMES), "?fieldValidation=Strict"),
         create('{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"t","name":"t","labels":{"a":"1","a":"2"}},"spec":{"template":{"image":"a","image":"a","env":[{"name":"A","name":"A"}]}},"spec":{"template":{"image":"a"}}}'),
         create('{"apiVersion":"clrk.apoxy.dev/v1alpha1","kind":"WorkerPool","metadata":{"name":"r","name":"r","labels":{"a":"1","a":"2"}},"spec":{"template":{"image":"a","image":"a"}}}', "?fieldValidation=Strict"),
     ],
