@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import aiohttp
@@ -227,3 +228,29 @@ async def test_a_number_that_is_no_grace_period_is_repeated(client: aiohttp.Clie
     async with client.delete(X, data=f'{{"gracePeriodSeconds":{number}}}', headers={"Content-Type": "application/json"}) as response:
         status = await assert_status(response, 400, "BadRequest")
     assert status["message"].startswith(f"json: cannot unmarshal number {told} into Go struct field")
+
+
+async def test_of_a_deletion_and_a_new_finalizer_one_comes_first(client: aiohttp.ClientSession) -> None:
+    """Whoever was told that the object is held finds it there, and whoever was told that it is gone does not."""
+
+    async def delete() -> dict[str, Any]:
+        async with client.delete(X) as response:
+            assert response.status == 200
+            told: dict[str, Any] = await response.json()
+            return told
+
+    async def hold() -> int:
+        async with client.patch(X, json={"metadata": {"finalizers": [FINALIZER]}}, headers=MERGE) as response:
+            return response.status
+
+    for _ in range(10):
+        await created(client)
+        deleted, held = await asyncio.gather(delete(), hold())
+        async with client.get(X) as response:
+            if deleted["kind"] == "Status":
+                assert (held, response.status) == (404, 404)
+                continue
+            assert (held, response.status) == (200, 200)
+            assert (await response.json())["metadata"]["deletionTimestamp"] == deleted["metadata"]["deletionTimestamp"]
+        async with client.patch(X, json={"metadata": {"finalizers": None}}, headers=MERGE) as response:
+            assert response.status == 200

@@ -60,7 +60,7 @@ class SpiedStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.writes = 0
-        self.before_update: Callable[[], Any] | None = None
+        self.before_change: Callable[[], Any] | None = None
         self.limit_bytes = 1 << 20
 
     def _check(self, value: bytes) -> None:
@@ -73,11 +73,18 @@ class SpiedStore(MemoryStore):
         return await super().create(key, value)
 
     async def update(self, key: str, value: bytes, *, expected_revision: int) -> KeyValue:
-        if self.before_update is not None:
-            before, self.before_update = self.before_update, None
-            await before()
+        await self._overtaken()
         self._check(value)
         return await super().update(key, value, expected_revision=expected_revision)
+
+    async def delete(self, key: str, *, expected_revision: int) -> KeyValue:
+        await self._overtaken()
+        return await super().delete(key, expected_revision=expected_revision)
+
+    async def _overtaken(self) -> None:
+        if self.before_change is not None:
+            before, self.before_change = self.before_change, None
+            await before()
 
 
 @pytest.fixture
@@ -112,6 +119,10 @@ def changing(change: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any
 
 def scaled(replicas: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return changing(lambda value: value["spec"].update(replicas=replicas))
+
+
+def held(*finalizers: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return changing(lambda value: value["metadata"].update(finalizers=list(finalizers)))
 
 
 async def test_a_created_object_has_what_the_server_decides(gadgets: ResourceStore) -> None:
@@ -211,7 +222,7 @@ async def test_a_dry_run_writes_nothing_and_shows_what_would_be(gadgets: Resourc
 async def test_a_change_that_names_no_version_is_made_again_on_what_somebody_else_wrote(gadgets: ResourceStore, spied: SpiedStore) -> None:
     await gadgets.create("ns1", gadget())
     label = changing(lambda value: value["metadata"].update(labels={"a": "b"}))
-    spied.before_update = lambda: gadgets.update("ns1", "x", label)
+    spied.before_change = lambda: gadgets.update("ns1", "x", label)
 
     def scale(current: dict[str, Any]) -> dict[str, Any]:
         return scaled(5)(current)
@@ -224,7 +235,7 @@ async def test_a_change_of_a_named_version_is_a_conflict_then(gadgets: ResourceS
     """T021"""
     value = (await gadgets.create("ns1", gadget())).object()
     value["spec"]["replicas"] = 5
-    spied.before_update = lambda: gadgets.update("ns1", "x", scaled(2))
+    spied.before_change = lambda: gadgets.update("ns1", "x", scaled(2))
     with pytest.raises(APIError, match="the object has been modified; please apply your changes to the latest version and try again"):
         await gadgets.update("ns1", "x", lambda _: {**value, "metadata": dict(value["metadata"])})
 
@@ -337,9 +348,40 @@ async def test_a_deletion_meant_for_another_incarnation_changes_nothing(gadgets:
 
 async def test_a_deletion_comes_after_the_write_that_it_met(gadgets: ResourceStore, spied: SpiedStore) -> None:
     await gadgets.create("ns1", gadget(finalizers=["x.example/f"]))
-    spied.before_update = lambda: gadgets.update("ns1", "x", scaled(5))
+    spied.before_change = lambda: gadgets.update("ns1", "x", scaled(5))
     marked, _ = await gadgets.delete("ns1", "x", DeleteOptions())
     assert marked.object()["spec"]["replicas"] == 5
+
+
+async def test_a_deletion_that_meets_a_new_finalizer_marks(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    await gadgets.create("ns1", gadget())
+    spied.before_change = lambda: gadgets.update("ns1", "x", held("x.example/f"))
+    marked, gone = await gadgets.delete("ns1", "x", DeleteOptions())
+    assert (gone, marked.object()["metadata"]["finalizers"]) == (False, ["x.example/f"])
+    assert "deletionTimestamp" in (await gadgets.get("ns1", "x")).object()["metadata"]
+
+
+async def test_a_deletion_that_meets_the_removal_of_the_last_finalizer_deletes(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    await gadgets.create("ns1", gadget(finalizers=["x.example/f"]))
+    spied.before_change = lambda: gadgets.update("ns1", "x", held())
+    _, gone = await gadgets.delete("ns1", "x", DeleteOptions())
+    assert gone
+    with pytest.raises(APIError, match="not found"):
+        await gadgets.get("ns1", "x")
+
+
+async def test_a_deletion_that_meets_another_one_finds_nothing(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    await gadgets.create("ns1", gadget())
+    spied.before_change = lambda: gadgets.delete("ns1", "x", DeleteOptions())
+    with pytest.raises(APIError, match="not found"):
+        await gadgets.delete("ns1", "x", DeleteOptions())
+
+
+async def test_a_finalizer_that_comes_after_the_mark_is_refused(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    await gadgets.create("ns1", gadget(finalizers=["x.example/f"]))
+    spied.before_change = lambda: gadgets.delete("ns1", "x", DeleteOptions())
+    with pytest.raises(APIError, match="no new finalizers can be added if the object is being deleted"):
+        await gadgets.update("ns1", "x", held("x.example/f", "x.example/g"))
 
 
 async def test_admission_may_change_and_refuse(gadgets: ResourceStore) -> None:
