@@ -134,7 +134,9 @@ class Traffic:
         """Whether an answer is put up with."""
         # For a moment after its start kube-apiserver does not know our resources, and says so without a Status.
         unknown = self.tolerance.broken and response.status == 404 and response.content_type != "application/json"
-        return unknown or response.status in self.tolerance.codes
+        # Whoever says when to come again is asked again by clients of every language: a disk that stalls for seconds makes etcd late.
+        later = response.status in (429, 503) and "Retry-After" in response.headers
+        return unknown or later or response.status in self.tolerance.codes
 
     async def insist(self, client: aiohttp.ClientSession, method: str, path: str, value: Any = None) -> tuple[Any, bool]:
         """Ask until it is answered, and return the answer and whether it had to be asked again. What is gone may be deleted again."""
