@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from storage.deadline import wait_until
 from storage.errors import StoreClosed
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class SharedRevision:
     def __init__(self, read: Callable[[], Coroutine[Any, Any, int]]) -> None:
         self._read = read
         self._immediate = True
-        self._served: asyncio.Future[int] | None = None
-        self._next: asyncio.Future[int] | None = None
+        self._served: list[asyncio.Future[int]] = []
+        self._next: list[asyncio.Future[int]] = []
         self._task: asyncio.Task[None] | None = None
 
     def at_once(self) -> int | None:
@@ -43,17 +44,18 @@ class SharedRevision:
         reading.close()
         return None
 
-    async def read(self) -> int:
+    async def read(self, deadline: float | None = None) -> int:
         """Return a current revision that was read after this call. Safe to cancel: the others get theirs.
 
         Raises:
             StoreError: what the store raised.
+            TimeoutError: it has not answered by the deadline, in the time of the loop.
         """
-        if self._next is None:
-            self._next = asyncio.get_running_loop().create_future()
-            if self._task is None:
-                self._task = asyncio.create_task(self._serve(), name="shared revision")
-        return await asyncio.shield(self._next)
+        waiter: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._next.append(waiter)
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve(), name="shared revision")
+        return await wait_until(waiter, deadline)
 
     async def close(self) -> None:
         """End the read in flight; those who wait get StoreClosed."""
@@ -61,18 +63,22 @@ class SharedRevision:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        for batch in (self._served, self._next):
-            if batch is not None and not batch.done():
-                batch.set_exception(StoreClosed("closed while the current revision was read"))
-        self._task = self._served = self._next = None
+        for waiter in (*self._served, *self._next):
+            if not waiter.done():
+                waiter.set_exception(StoreClosed("closed while the current revision was read"))
+        self._task, self._served, self._next = None, [], []
 
     async def _serve(self) -> None:
-        while (batch := self._next) is not None:
-            self._served, self._next = batch, None
+        while self._next:
+            self._served, self._next = self._next, []
             try:
-                batch.set_result(await self._read())
+                revision = await self._read()
             except Exception as error:  # whatever it is, it belongs to those who asked
-                batch.set_exception(error)
-                # Those who asked may have given up meanwhile: then nobody is left to be told, and that is no fault.
-                batch.exception()
+                for waiter in self._served:
+                    if not waiter.done():
+                        waiter.set_exception(error)
+            else:
+                for waiter in self._served:
+                    if not waiter.done():
+                        waiter.set_result(revision)
         self._task = None

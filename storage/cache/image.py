@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Generic, Protocol
 
+from storage.deadline import wait_until
 from storage.errors import Compacted, Corrupted, StoreClosed
 from storage.history import Change, History, Retire, RingLimits
 from storage.snapshot import E, Snapshot
@@ -214,8 +215,7 @@ class Image(Generic[E]):
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[waiter] = revision
         try:
-            async with asyncio.timeout_at(deadline):
-                await waiter
+            await wait_until(waiter, deadline)
         finally:
             del self._waiting[waiter]
 

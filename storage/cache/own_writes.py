@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic
 
 from storage.snapshot import E
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from storage.store import KeyValue
+
+Offer = tuple[bytes, "Callable[[KeyValue], E]"]
+"""The value of a write, and what makes its entry."""
 
 
 class OwnWrites(Generic[E]):
@@ -20,21 +22,19 @@ class OwnWrites(Generic[E]):
     """
 
     def __init__(self) -> None:
-        self._offers: dict[str, tuple[bytes, Callable[[KeyValue], E]]] = {}
+        self._offers: dict[str, Offer[E]] = {}
 
-    @contextmanager
-    def offer(self, key: str, value: bytes, entry: Callable[[KeyValue], E] | None) -> Iterator[None]:
-        """Offer `entry` inside of the block to the event of this write, which may come before or after the response."""
+    def offer(self, key: str, value: bytes, entry: Callable[[KeyValue], E] | None) -> Offer[E] | None:
+        """Offer `entry` to the event of this write, which may come before or after the response, until it is withdrawn."""
         if entry is None:
-            yield
-            return
-        offer = (value, entry)
-        self._offers[key] = offer
-        try:
-            yield
-        finally:
-            if self._offers.get(key) is offer:
-                del self._offers[key]
+            return None
+        offer = self._offers[key] = (value, entry)
+        return offer
+
+    def withdraw(self, key: str, offer: Offer[E] | None) -> None:
+        """Take back what `offer` returned, unless the next write of the key has taken its place."""
+        if offer is not None and self._offers.get(key) is offer:
+            del self._offers[key]
 
     def entry(self, written: KeyValue) -> E | None:
         """Return the entry that somebody offers for this write."""

@@ -127,8 +127,7 @@ class WatchCache(Generic[E]):
         deadline = asyncio.get_running_loop().time() + timeout_seconds
         try:
             if revision is None:
-                async with asyncio.timeout_at(deadline):
-                    revision = await self._current.read()
+                revision = await self._current.read(deadline)
             if revision > self._image.revision or not self._image.listed:
                 await self._image.reach(revision, deadline)
         except TimeoutError as error:
@@ -204,14 +203,20 @@ class WatchCache(Generic[E]):
         `entry` makes of this one KeyValue what `decode` would, by a writer who has the decoded form at hand.
         """
         self._image.check_open()
-        with self._own.offer(key, value, entry):
+        offer = self._own.offer(key, value, entry)
+        try:
             return await self._shown(await self._store.create(key, value))
+        finally:
+            self._own.withdraw(key, offer)
 
     async def update(self, key: str, value: bytes, *, expected_revision: int, entry: Callable[[KeyValue], E] | None = None) -> KeyValue:
         """Update in the store, as `Store.update`; return when this cache shows it. For `entry` see `create`."""
         self._image.check_open()
-        with self._own.offer(key, value, entry):
+        offer = self._own.offer(key, value, entry)
+        try:
             return await self._shown(await self._store.update(key, value, expected_revision=expected_revision))
+        finally:
+            self._own.withdraw(key, offer)
 
     async def delete(self, key: str, *, expected_revision: int) -> KeyValue:
         """Delete in the store, as `Store.delete`; return when this cache shows it."""

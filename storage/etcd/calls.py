@@ -83,7 +83,7 @@ class StreamEnded(Exception):
 class Call:
     """One call, begun when it is made. Read by one task; whoever stops reading before the end has to `cancel`."""
 
-    __slots__ = ("_buffer", "_connection", "_end", "_every_message", "_messages", "_status", "_stream", "_waiter")
+    __slots__ = ("_buffer", "_connection", "_end", "_every_message", "_messages", "_status", "_stream", "_waiter", "_wanted")
 
     def __init__(self, connection: ClientConnection, block: bytes, request: bytes, *, streaming: bool = False) -> None:
         """Raise CallError when the connection takes no more calls."""
@@ -91,6 +91,7 @@ class Call:
         self._every_message = streaming
         self._messages: deque[bytes] = deque()
         self._buffer = bytearray()
+        self._wanted = 5
         self._status: str | None = None
         self._end: CallError | StreamEnded | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -137,6 +138,11 @@ class Call:
             self._connection.make_room(self._stream)
         return message
 
+    @property
+    def has_message(self) -> bool:
+        """Whether `read` has something to return at once."""
+        return bool(self._messages)
+
     def write(self, request: bytes) -> None:
         """Send one more message, which waits for the windows; for requests that are few and small. None after the end."""
         self._connection.send(self._stream, _framed(request))
@@ -160,8 +166,11 @@ class Call:
         """See `Receiver`."""
         if self._buffer:
             self._buffer += payload
-            self._cut_buffer()
-        else:
+            payload = b""
+            if len(self._buffer) >= self._wanted:
+                payload = bytes(self._buffer)
+                self._buffer.clear()
+        if payload:
             self._cut(payload)
         if ended:
             self._finish(CallError(StatusCode.INTERNAL, "the server ended the call without a status"))
@@ -173,36 +182,31 @@ class Call:
 
     def _cut(self, payload: bytes) -> None:
         """Take the messages at the beginning of `payload`, and keep the rest."""
-        start, end = 0, len(payload)
+        start, end, self._wanted = 0, len(payload), 5
         while end - start >= 5:
-            following = start + 5 + self._size(payload, start)
-            if following > end or self._end is not None:
+            compressed, size = _PREFIX.unpack_from(payload, start)
+            if compressed:
+                self._refuse(StatusCode.INTERNAL, "a compressed message")
+                return
+            if size > MESSAGE_BYTES:
+                self._refuse(StatusCode.RESOURCE_EXHAUSTED, f"a message larger than max ({size} vs. {MESSAGE_BYTES})")
+                return
+            following = start + 5 + size
+            if following > end:
+                self._wanted = following - start
                 break
-            self._take(payload[start + 5 : following])
+            self._messages.append(payload[start + 5 : following])
             start = following
         self._buffer += payload[start:]
-
-    def _cut_buffer(self) -> None:
-        if len(self._buffer) >= 5 and len(self._buffer) >= 5 + self._size(self._buffer, 0):
-            payload = bytes(self._buffer)
-            self._buffer.clear()
-            self._cut(payload)
-
-    def _size(self, payload: bytes | bytearray, start: int) -> int:
-        compressed, size = _PREFIX.unpack_from(payload, start)
-        if compressed or size > MESSAGE_BYTES:
-            words = "a compressed message" if compressed else f"a message larger than max ({size} vs. {MESSAGE_BYTES})"
-            self._connection.cancel(self._stream)
-            self._finish(CallError(StatusCode.INTERNAL if compressed else StatusCode.RESOURCE_EXHAUSTED, words))
-        return int(size)
-
-    def _take(self, message: bytes) -> None:
-        self._messages.append(message)
         if self._every_message:
-            self._wake()
+            if start:
+                self._wake()
         elif len(self._messages) > 1:
-            self._connection.cancel(self._stream)
-            self._finish(CallError(StatusCode.INTERNAL, "several messages in place of one"))
+            self._refuse(StatusCode.INTERNAL, "several messages in place of one")
+
+    def _refuse(self, code: StatusCode, words: str) -> None:
+        self._connection.cancel(self._stream)
+        self._finish(CallError(code, words))
 
     def _time_out(self) -> None:
         self._connection.cancel(self._stream)

@@ -31,6 +31,8 @@ _ASK_AGAIN_SECONDS = 0.05
 # for so long; both are doubled then, since it may have much to look through.
 _CATCH_UP_SECONDS = 0.2
 _ANSWER_SECONDS = 0.5
+_BATCH = 1000
+"""How much is passed on together at most: some milliseconds of decoding."""
 _RETRY_SECONDS = (0.05, 0.25, 0.5, 1.0)
 
 
@@ -53,9 +55,9 @@ class Watches:
                 try:
                     watch.begin(link)
                     while True:
-                        if batch := await watch.read():
-                            failures = 0
-                            yield batch
+                        batch = await watch.read()
+                        failures = 0
+                        yield batch
                 except CallError as error:
                     await self._recover(link, error)
                 except StreamEnded:
@@ -164,24 +166,34 @@ class _Watch:
         self._call = link.stream(WATCH, WatchRequest(create_request=create))
 
     async def read(self) -> WatchBatch:
-        """Return what the next message brings; often nothing.
+        """Return what has come, at least one item: whatever etcd sends together is passed on together.
 
         Raises:
             CallError, StreamEnded: nothing more; a stream may be begun again.
             Compacted, Unavailable: no stream will be any better.
         """
         assert self._call is not None
+        batch: list[Event | Progress] = []
+        while not batch or (self._call.has_message and len(batch) < _BATCH):
+            batch += await self._take(self._call)
+        return tuple(batch)
+
+    async def _take(self, call: Call) -> WatchBatch:
+        """Return what the next message brings; often nothing."""
         self._reading = True
         if self._put_off:
             self._put_off = False
             self._ask()
-        response = WatchResponse.FromString(await self._call.read())
+        response = WatchResponse.FromString(await call.read())
         self._reading = False
         revision = response.header.revision
         if revision > self._connection.highest_revision:
             self._connection.highest_revision = revision
         if response.canceled:
             await self._canceled(response)
+            # Not by raising: events that came before it may be about to be passed on.
+            self.cut()
+            return ()
         if response.created:
             if self._ahead or self._prompt_progress:
                 self._begin_to_ask()
@@ -250,7 +262,11 @@ class _Watch:
         return tuple(events)
 
     async def _canceled(self, response: Any) -> None:
-        """Decide what the end of a watch by etcd means."""
+        """Find out what the end of a watch by etcd means.
+
+        Raises:
+            Compacted, Unavailable: no stream will be any better.
+        """
         reason, compact_revision = response.cancel_reason, response.compact_revision
         if compact_revision:
             # A begin below the position, since the newest revision was not known, may be too old when the position is not.
@@ -261,7 +277,6 @@ class _Watch:
             await _renew_token(self._connection, self._link)
         elif "permission denied" in reason:
             raise Unavailable(f"etcd: {reason}: the etcd user has no read permission for {self._key.decode()}")
-        raise StreamEnded
 
     def _begin_to_ask(self) -> None:
         self._asking = True
