@@ -13,7 +13,7 @@ from typing import Final
 from http2 import frames
 from http2.frames import ErrorCode, ProtocolError
 
-_FLUSH_BYTES: Final = 64 * 1024
+_FLUSH_BYTES: Final = 256 * 1024
 
 
 class Outgoing:
@@ -22,7 +22,7 @@ class Outgoing:
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
-        self._out: list[bytes] = []
+        self._out: list[bytes | memoryview] = []
         self._out_bytes = 0
         self._flushing = False
         self._full = self._holding = False
@@ -35,11 +35,7 @@ class Outgoing:
     def send(self, data: bytes) -> None:
         """Write, together with all else that is written in this turn of the loop."""
         self._out.append(data)
-        self._out_bytes += len(data)
-        if self._out_bytes >= _FLUSH_BYTES:
-            self._flush()
-        elif not self._flushing:
-            self.flush_soon()
+        self._flush_when_due(len(data))
 
     def flush_soon(self) -> None:
         """Send behind what waits for its turn already: what that writes leaves in the same turn."""
@@ -47,11 +43,13 @@ class Outgoing:
             self._flushing = True
             self._loop.call_soon(self._flush)
 
-    def send_body(self, head: bytes, content: bytes | bytearray | memoryview) -> None:
+    def send_body(self, head: bytes, content: bytes | memoryview) -> None:
         """Write a piece of a body, for which there is room."""
-        self._window -= len(content)
-        self.room -= len(content)
-        self.send(head + content)
+        size = len(content)
+        self._window -= size
+        self.room -= size
+        self._out += head, content
+        self._flush_when_due(size + len(head))
 
     def grow(self, more: int) -> None:
         """Take the client's word that it takes so much more.
@@ -106,6 +104,13 @@ class Outgoing:
         self._holding = False
         self._flush()
         self._transport.close()
+
+    def _flush_when_due(self, more_bytes: int) -> None:
+        self._out_bytes += more_bytes
+        if self._out_bytes >= _FLUSH_BYTES:
+            self._flush()
+        elif not self._flushing:
+            self.flush_soon()
 
     def _count_room(self) -> None:
         self.room = 0 if self._full or self._holding else max(0, self._window)

@@ -157,6 +157,9 @@ class Stream(asyncio.Transport):
             raise ConnectionResetError("the client has gone")
         self._ended = end
         size = len(content)
+        if isinstance(content, bytearray):
+            # What may change is not ours to keep.
+            content = bytes(content)
         if not self._queue and (not size or size <= min(self.window, self._outgoing.room, frames.FRAME_BYTES)):
             self.window -= size
             self._outgoing.send_body(frame_head(DATA, END_STREAM if end else 0, self.id, size), content)
@@ -164,8 +167,7 @@ class Stream(asyncio.Transport):
                 self._finish()
             return
         if size:
-            # What may change is not ours to keep.
-            self._queue.append(memoryview(bytes(content) if isinstance(content, bytearray) else content))
+            self._queue.append(memoryview(content))
             self._queued += size
         self.pump()
         self.paused = self._queued > self._high
