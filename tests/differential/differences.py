@@ -27,7 +27,7 @@ _KEY = re.compile(r'\[([a-z][^\]\s]*)\](?= in body|:)|\[([a-z][^\]\s]*)\](?=")')
 _QUANTITY = "[numkMGTPE]"
 _REVISION = re.compile(r"<revision \d+>")
 _POOL_PATH = re.compile(r"/apis/clrk\.apoxy\.dev/v1alpha1/namespaces/[^/]+/workerpools(?P<name>/[^/?]+)?(?:\?.*)?")
-_NULL = re.compile(r'Invalid value: "null": \S+ in body must be of type (?:object|array|string|integer|boolean): "null"')
+_NULL = re.compile(r'Invalid value: "null": \S* in body must be of type (?:object|array|string|integer|boolean): "null"')
 _LENIENT = re.compile(r"json: cannot unmarshal (\w+) into Go value of type jsonpatch\.(Patch|Operation)")
 _LENIENT_FIELD = re.compile(r"error decoding patch: json: cannot unmarshal \w+ into Go struct field jsonPatchOp\.\w+ of type string")
 _OWN_VERSION = re.compile(r' +"(?:gitVersion|gitCommit|goVersion|compiler)":')

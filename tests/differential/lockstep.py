@@ -54,11 +54,13 @@ class Tally:
 class Lockstep:
     """Two servers that are asked the same, in one namespace."""
 
-    def __init__(self, real: Side, ours: Side, namespace: str, tally: Tally) -> None:
+    def __init__(self, real: Side, ours: Side, namespace: str, tally: Tally, collections: tuple[str, ...] = (POOLS, WORKERS)) -> None:
+        """`collections` are where objects are left."""
         self.sides = (real, ours)
         self.namespace = namespace
         self.memories = (Memory(namespace), Memory(namespace))
         self.tally = tally
+        self._collections = collections
         self._parted = False
 
     async def prepare(self) -> None:
@@ -107,7 +109,7 @@ class Lockstep:
 
     def _paths(self) -> list[str]:
         places = [self.memories[0].value(place, "", 0) for place in ("ns", "other")]
-        return [path.replace("{{ns}}", place) for place in places for path in (POOLS, WORKERS)]
+        return [path.replace("{{ns}}", place) for place in places for path in self._collections]
 
     async def _exchange(self, request: Request) -> Difference | None:
         if request.from_cache:

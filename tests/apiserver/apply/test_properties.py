@@ -13,47 +13,12 @@ from apiserver.apply.applied_fields import applied_fields
 from apiserver.apply.field_set import LEAF, FieldSet
 from apiserver.apply.ownership import Ownership
 from apiserver.meta.errors import APIError
+from tests.apiserver.apply.specs import SPECS
 from tests.apiserver.apply.things import API_VERSION, SCHEMA
 
 Value = dict[str, Any]
 
 OWNERSHIP = Ownership(SCHEMA, API_VERSION, "Thing")
-SHORT = st.sampled_from("abc")
-LEAVES = st.fixed_dictionaries({}, optional={"left": SHORT, "right": SHORT})
-BRANCHES = st.fixed_dictionaries({}, optional={"leaf": LEAVES, "size": st.integers(0, 2)})
-TAGS = st.lists(st.sampled_from("pqrs"), min_size=1, max_size=4, unique=True)
-ITEMS = st.lists(
-    st.fixed_dictionaries({"name": st.sampled_from("ABC")}, optional={"value": SHORT, "tags": TAGS}),
-    min_size=1,
-    max_size=3,
-    unique_by=lambda item: item["name"],
-)
-PORTS = st.lists(
-    st.fixed_dictionaries({"port": st.integers(1, 2)}, optional={"protocol": st.sampled_from(["TCP", "UDP"]), "name": SHORT}),
-    min_size=1,
-    max_size=3,
-    unique_by=lambda port: (port["port"], port.get("protocol", "TCP")),
-)
-SPECS = st.fixed_dictionaries(
-    {},
-    optional={
-        "count": st.integers(0, 2),
-        "note": SHORT,
-        "flag": st.booleans(),
-        "branch": BRANCHES,
-        "items": ITEMS,
-        "ports": PORTS,
-        "tags": TAGS,
-        "numbers": st.lists(st.integers(0, 1), max_size=2),
-        "options": st.dictionaries(SHORT, SHORT, max_size=2),
-        "groups": st.dictionaries(SHORT, BRANCHES, max_size=2),
-        "selector": st.dictionaries(SHORT, SHORT, max_size=2),
-        "extra": st.dictionaries(
-            SHORT, st.one_of(SHORT, st.booleans(), st.integers(0, 1), st.dictionaries(SHORT, SHORT, max_size=1)), max_size=2
-        ),
-    },
-)
-"""Empty lists of items are left out: applying one says nothing, and yet makes it where there is none."""
 MANAGERS = st.sampled_from(("m1", "m2", "m3"))
 STEPS = st.lists(st.tuples(st.sampled_from(("apply", "force", "update")), MANAGERS, SPECS), min_size=1, max_size=6)
 
