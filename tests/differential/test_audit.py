@@ -101,6 +101,7 @@ _LATENCY = "apiserver.latency.k8s.io/"
 """How the annotations begin that kube-apiserver adds to what takes long."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_AGE = re.compile(r"(\d+m)?\d+s")
 _GENERATED = re.compile(r"\bg-[a-z0-9]{5}\b")
 
 
@@ -179,6 +180,8 @@ def _settled(value: Any) -> Any:
         return [_settled(inner) for inner in value]
     if not isinstance(value, str):
         return value
+    if _AGE.fullmatch(value):
+        return "(an age)"
     return _GENERATED.sub("(a name)", _UID.sub("(a uid)", _TIME.sub(r"(a time\1)" if "." not in value else "(a time in µs)", value)))
 
 
