@@ -7,7 +7,7 @@ that a request holds no more than some blocks. When the client takes gzip, lists
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import orjson
@@ -72,7 +72,7 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     parts = [head]
     size = len(head) + len(tail)
     for number, block in enumerate(listed.blocks):
-        if size > GZIP_ABOVE_BYTES:
+        if size > GZIP_ABOVE_BYTES or (body.keeps and size + body.size_bytes(block) > GZIP_ABOVE_BYTES):
             break
         items = body.items(block)
         parts += (body.separator, items) if number else (items,)
@@ -94,14 +94,20 @@ async def _make(make: Callable[[Block[StoredObject]], object], listed: ObjectLis
 
 
 async def _send_kept(call: Call, form: Form, body: ListBytes, listed: ObjectList, turns: Turns, *, compress: bool) -> web.StreamResponse:
-    """Send what is kept with the blocks. All of it is made first, so that its length is known and no piece is copied again."""
-    await _make(body.deflated if compress else body.items, listed, turns)
-    pieces = gzip_member(_segments(body, listed)) if compress else list(_pieces(body, listed))
+    """Send what is kept with the blocks, or joined from them piece by piece; how long all of it is is known first."""
+    await _make(body.deflated if compress else body.size_bytes, listed, turns)
     headers = response_headers(call, form.media_type)
+    pieces: Iterable[bytes]
     if compress:
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
-    headers["Content-Length"] = str(sum(map(len, pieces)))
+        pieces = compressed = gzip_member(_segments(body, listed))
+        size_bytes = sum(map(len, compressed))
+    else:
+        pieces = _pieces(body, listed)
+        around = sum(map(len, body.envelope(listed))) + len(body.separator) * (len(listed.blocks) - 1)
+        size_bytes = sum(map(body.size_bytes, listed.blocks), around)
+    headers["Content-Length"] = str(size_bytes)
     response = web.StreamResponse(headers=headers)
     await response.prepare(call.http)
     for piece in pieces:
@@ -119,7 +125,7 @@ def _pieces(body: ListBytes, listed: ObjectList) -> Iterator[bytes]:
     for number, block in enumerate(listed.blocks):
         if number:
             yield body.separator
-        yield body.items(block)
+        yield from body.pieces(block, _BYTES_PER_STEP)
     yield tail
 
 
