@@ -8,7 +8,7 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/admission-contro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,12 +34,20 @@ class Attributes:
 class Mutator(Protocol):
     """Changes an object before the rules of its kind are applied; must give the same result when it is asked again."""
 
+    @property
+    def operations(self) -> frozenset[Operation]:
+        """The writes in which it has a say: it is asked in no other."""
+
     async def mutate(self, attributes: Attributes, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         """Change `value` in place; raise an APIError to refuse. See `apiserver.registry.write.Admission`."""
 
 
 class Validator(Protocol):
     """Looks at a complete object."""
+
+    @property
+    def operations(self) -> frozenset[Operation]:
+        """The writes in which it has a say: it is asked in no other."""
 
     async def validate(self, attributes: Attributes, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         """Raise an APIError to refuse."""
@@ -49,14 +57,20 @@ class Chain:
     """All who are asked, in the order in which they are."""
 
     def __init__(self, mutators: Sequence[Mutator] = (), validators: Sequence[Validator] = ()) -> None:
-        self._mutators = tuple(mutators)
-        self._validators = tuple(validators)
+        self._asked = {
+            operation: (
+                tuple(mutator for mutator in mutators if operation in mutator.operations),
+                tuple(validator for validator in validators if operation in validator.operations),
+            )
+            for operation in get_args(Operation)
+        }
 
     def bind(self, call: Call, kind: ResourceKind, operation: Operation, *, dry_run: bool) -> Admission | None:
-        """The chain for one request; None when nobody is in it."""
-        if not self._mutators and not self._validators:
+        """The chain for one request; None when nobody in it has a say: what is written is then copied for nobody."""
+        mutators, validators = self._asked[operation]
+        if not mutators and not validators:
             return None
-        return _Bound(self._mutators, self._validators, Attributes(call, kind, operation, dry_run))
+        return _Bound(mutators, validators, Attributes(call, kind, operation, dry_run))
 
 
 @dataclass(frozen=True, slots=True)

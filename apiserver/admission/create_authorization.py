@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from apiserver.admission.chain import Attributes
+    from apiserver.admission.chain import Attributes, Operation
     from apiserver.request import RequestInfo, User
 
 
 class CreateAuthorization:
     """Asks again, as for a create."""
+
+    operations: ClassVar[frozenset[Operation]] = frozenset(("CREATE",))
 
     def __init__(self, check: Callable[[User, RequestInfo], Awaitable[None]]) -> None:
         """`check` raises for what is not allowed."""
@@ -24,5 +26,5 @@ class CreateAuthorization:
     async def validate(self, attributes: Attributes, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         """Refuse a creation to somebody who may not create."""
         call = attributes.call
-        if attributes.operation == "CREATE" and call.info.verb != "create":
+        if call.info.verb != "create":
             await self._check(call.user, replace(call.info, verb="create"))

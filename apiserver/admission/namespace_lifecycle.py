@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 
 from apiserver.cluster.client import ClusterError
@@ -19,7 +19,7 @@ from apiserver.meta import errors
 from apiserver.meta.errors import Cause, GroupResource
 
 if TYPE_CHECKING:
-    from apiserver.admission.chain import Attributes
+    from apiserver.admission.chain import Attributes, Operation
     from apiserver.cluster.client import ClusterClient
     from apiserver.meta.errors import APIError
 
@@ -34,6 +34,8 @@ _WAIT_SECONDS = 0.05
 class NamespaceLifecycle:
     """Refuses creations by the state of their namespace. The owner awaits `run` as a task."""
 
+    operations: ClassVar[frozenset[Operation]] = frozenset(("CREATE",))
+
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
         self._phases: dict[str, str] = {}
@@ -47,7 +49,7 @@ class NamespaceLifecycle:
     async def mutate(self, attributes: Attributes, value: dict[str, Any] | None, old: dict[str, Any] | None) -> None:
         """Change nothing; refuse a creation with 404 or 403. Comes before the rules of the kind, as upstream's."""
         namespace = attributes.call.info.namespace
-        if attributes.operation != "CREATE" or not namespace:
+        if not namespace:
             return
         if await self._phase(namespace) == _TERMINATING:
             raise _terminating(attributes, value, namespace)

@@ -31,7 +31,7 @@ from storage.errors import KeyExists, RevisionConflict, StoreError, ValueTooLarg
 from storage.store import KeyValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from apiserver.meta.options import DeleteOptions
     from apiserver.meta.resource import ResourceKind
@@ -184,6 +184,23 @@ class ResourceStore:
 
     # Updating
 
+    async def unchanged_by(self, namespace: str, name: str, change: Hashable) -> StoredObject | None:
+        """Return an object as it is now, when an update with this `Write.change` has found nothing to do and to say about this very state.
+
+        None says nothing. Only for updates in which admission has no say.
+
+        Raises:
+            APIError: 503.
+        """
+        key = self.codec.key(namespace, name)
+        current = self.cache.peek(key)
+        if current is None or not current.is_unchanged_by(change):
+            return None
+        try:
+            return current if await self._read(key) is current else None
+        except StoreError as error:
+            raise api_error(error, self.kind.group_resource, name) from error
+
     async def update(
         self,
         namespace: str,
@@ -233,7 +250,11 @@ class ResourceStore:
                     if latest is None or latest.revision != current.revision:
                         current, is_fresh = latest, True
                         continue
-                    return current if unchanged else encoded.stored(KeyValue(key, encoded.value, current.revision))
+                    if not unchanged:
+                        return encoded.stored(KeyValue(key, encoded.value, current.revision))
+                    if write.change is not None and write.admission is None and not write.warnings:
+                        current.note_unchanged_by(write.change)
+                    return current
                 try:
                     if goes:
                         await self.cache.delete(key, expected_revision=current.revision)

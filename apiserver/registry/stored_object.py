@@ -23,7 +23,7 @@ import orjson
 from apiserver.meta import json_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from apiserver.meta.resource import ResourceKind
     from storage.store import KeyValue
@@ -36,6 +36,9 @@ _MAX_LINKS = 16
 _WINDOW = 32_000
 """Of what is further away than this nothing is found again: see `zlib.MAX_WBITS`."""
 _SHARED = ("name", "uid", "labels", "_fields", "_split", "_metadata_end", "_head_end")
+_UNCHANGED = "unchanged by"
+_MOST_CHANGES = 4
+"""As many as there are who apply to one object in turn, mostly; each takes some hundred bytes."""
 _PACKED = b"\0"
 """What no JSON begins with."""
 _BOOKKEEPING = 500
@@ -172,6 +175,17 @@ class StoredObject:
             made = memo[form] = make(self)
         return made
 
+    def note_unchanged_by(self, change: Hashable) -> None:
+        """Remember that this change leaves the object as it is; the last few are known, as long as the object is the current one."""
+        known = self.memo(_UNCHANGED, _nothing_yet)
+        known[change] = None
+        if len(known) > _MOST_CHANGES:
+            del known[next(iter(known))]
+
+    def is_unchanged_by(self, change: Hashable) -> bool:
+        """Whether that has been remembered."""
+        return change in self.memo(_UNCHANGED, _nothing_yet)
+
     def at(self, revision: int) -> StoredObject:
         """The same state under another revision, as a deletion reports it."""
         if revision == self.revision:
@@ -306,6 +320,10 @@ def _problem_of(value: bytes, error: Exception) -> str:
     except ValueError as said:
         return str(said)
     return str(error)
+
+
+def _nothing_yet(_: StoredObject) -> dict[Hashable, None]:
+    return {}
 
 
 def _unpacked(kept: bytes, newer: StoredObject | None) -> bytes:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 
 class Admission(Protocol):
@@ -37,6 +40,8 @@ class Write:
     """Who owns what the write changes. None: nobody is tracked, and what the object says about owners is stored as it is."""
     forgets_owners: bool = False
     """Store the object without its owners."""
+    change: Hashable = None
+    """Names what is to be done, if it is likely to be done again: see `ResourceStore.unchanged_by`."""
 
     def without_owners(self) -> Write:
         """The same write of an object that is too large with its owners, which may take more than the rest: as in kube-apiserver."""

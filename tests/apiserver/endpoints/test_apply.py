@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Hashable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import aiohttp
 import pytest
 
 from apiserver.config import Config
+from apiserver.registry.resource_store import ResourceStore
+from apiserver.registry.stored_object import StoredObject
 from storage.memory import MemoryStore
 from tests.apiserver.status_assertions import assert_status
 
@@ -200,6 +203,50 @@ async def test_applying_the_same_again_writes_nothing(client: aiohttp.ClientSess
     assert second["metadata"]["generation"] == 1
     assert await applied(client, spec, "m2") == second == await applied(client, spec, "m1")
     assert await store.current_revision() == revision + 1
+
+
+async def test_what_is_known_to_change_nothing_is_answered_as_if_it_were_not(
+    client: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two objects that are applied to in the same way, one has to be looked at anew each time."""
+    remembered = ResourceStore.unchanged_by
+    hits = 0
+
+    async def of_x_only(self: ResourceStore, namespace: str, name: str, change: Hashable) -> StoredObject | None:
+        nonlocal hits
+        found = await remembered(self, namespace, name, change) if name == "x" else None
+        hits += found is not None
+        return found
+
+    monkeypatch.setattr(ResourceStore, "unchanged_by", of_x_only)
+    specs: list[Value] = [{"note": "a"}, {"note": "b", "flag": True}, {"tags": ["t"]}, {"unknown": 1}, {"items": [{"name": "A"}]}]
+    options = ("", "", "&force=true", "&fieldValidation=Strict", "&fieldValidation=Ignore", "&dryRun=All")
+    chance = random.Random(7)
+    for _ in range(200):
+        spec, manager, times = chance.choice(specs), chance.choice(("m1", "m2")), chance.choice((1, 2, 3))
+        query = f"fieldManager={manager}{chance.choice(options)}"
+        path, status = ("/status", {"ready": chance.randrange(2)}) if chance.random() < 0.2 else ("", None)
+        for _ in range(times):
+            x, y = [await _answered(client, f"{THINGS}/{name}{path}?{query}", thing(spec, name=name, status=status)) for name in "xy"]
+            assert x == y
+        if chance.random() < 0.2:
+            for name in "xy":
+                await client.patch(f"{THINGS}/{name}", data=json.dumps({"spec": {"note": "other"}}), headers=MERGE)
+    assert hits > 50
+
+
+async def _answered(client: aiohttp.ClientSession, address: str, value: Value) -> tuple[int, list[str], Any]:
+    """What is answered to an apply, without what tells two objects or two moments apart."""
+    async with client.patch(address, data=json.dumps(value), headers=APPLY) as response:
+        answer = await response.json()
+    metadata = answer["metadata"]
+    for name in ("uid", "resourceVersion", "creationTimestamp"):
+        metadata.pop(name, None)
+    for entry in metadata.get("managedFields", ()):
+        entry.pop("time", None)
+    name = value["metadata"]["name"]
+    answer = json.loads(json.dumps(answer).replace(f'"{name}"', '"N"').replace(f"/{name};", "/N;").replace(f'\\"{name}\\"', "N"))
+    return response.status, response.headers.getall("Warning", []), answer
 
 
 async def test_updates_and_patches_that_change_nothing_write_nothing(client: aiohttp.ClientSession, store: MemoryStore) -> None:
