@@ -11,6 +11,7 @@ import pytest
 
 from apiserver.meta import protobuf
 from tests.apiserver.reading import GADGETS, create, delete, read
+from tests.apiserver.running import Listening
 from tests.apiserver.status_assertions import assert_status
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -81,14 +82,13 @@ async def test_a_list_of_nothing(client: aiohttp.ClientSession) -> None:
     )  # fmt: skip
 
 
-async def test_a_large_list_is_compressed(client: aiohttp.ClientSession, server: object) -> None:
+async def test_a_large_list_is_compressed(client: aiohttp.ClientSession, server: Listening) -> None:
     names = [f"g{number}-{'n' * 200}" for number in range(700)]
     for start in range(0, 700, 50):
         await asyncio.gather(*(create(client, name) for name in names[start : start + 50]))
     async with client.get(GADGETS, headers={"Accept": MANY, "Accept-Encoding": "identity"}) as response:
         plain = await response.read()
-    connector = aiohttp.TCPConnector(ssl=server.tls(server.pki.admin))  # type: ignore[attr-defined]
-    async with aiohttp.ClientSession(server.url, connector=connector, auto_decompress=False) as raw:  # type: ignore[attr-defined]
+    async with server.client(server.pki.admin, auto_decompress=False) as raw:
         response = await raw.get(GADGETS, headers={"Accept": MANY, "Accept-Encoding": "gzip"})
         assert (response.headers["Content-Type"], response.headers["Content-Encoding"]) == (PROTOBUF, "gzip")
         assert gzip.decompress(await response.read()) == plain

@@ -48,8 +48,7 @@ async def open_watch(client: aiohttp.ClientSession, *, accept: str = "applicatio
 @pytest.fixture
 async def raw(server: Any) -> Any:
     """A client that does not unpack."""
-    connector = aiohttp.TCPConnector(ssl=server.tls(server.pki.admin))
-    async with aiohttp.ClientSession(server.url, connector=connector, auto_decompress=False) as session:
+    async with server.client(server.pki.admin, auto_decompress=False) as session:
         yield session
 
 
