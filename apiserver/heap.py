@@ -18,7 +18,7 @@ _TRIM_SECONDS = 10.0
 def look_seldom() -> None:
     """Let the garbage collector look through the heap less often: a server hardly makes cycles, and a start makes much that stays.
 
-    With the collector's own numbers looking takes a seventh of a start, and finds a megabyte.
+    With the collector's own numbers looking takes a ninth of a start, and finds a megabyte.
     """
     gc.set_threshold(50_000, 20, 100)
 
