@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
+from collections.abc import Iterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from tests.apiserver.process import serving
-from tests.differential.conftest import Pair
+from tests.differential.conftest import Pair, paired
 from tests.differential.exchange import ALL_POOLS, POOLS, Request, send
-from tests.differential.lockstep import Lockstep, Tally
+from tests.differential.lockstep import Tally
 from tests.differential.objects import create, delete, get, listed, merge, pool
-from tests.differential.side import side
+from tests.differential.one_etcd import OUR_PREFIX, call_etcd, over_one_etcd
 
 pytestmark = [pytest.mark.differential, pytest.mark.slow]
 
@@ -51,21 +49,18 @@ _WHILE: list[Request] = [
 ]
 
 
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    """A kube-apiserver of its own: once it has met what it cannot read, it lists anew, and has forgotten the past that others ask for."""
+    with paired(tmp_path) as pair:
+        yield pair
+
+
 async def test_both_say_the_same_of_what_cannot_be_read(pair: Pair, tally: Tally, tmp_path: Path) -> None:
-    flags = (*pair.our_flags, f"--etcd-servers={pair.etcd_url}", "--etcd-prefix=/ours")
-    with serving(tmp_path / "ours", *flags, quiet=False) as ours:
-        async with side("kube-apiserver", pair.real_url, pair.contexts) as real, side("this server", ours.url, pair.contexts) as other:
-            lockstep = Lockstep(real, other, "unreadable", tally)
-            await lockstep.prepare()
-            assert await lockstep.run(_BEFORE) is None
-            for prefix in ("", "/ours"):
-                await _overwrite(pair.etcd_url, prefix + _KEY, "no JSON")
-            difference = await lockstep.run(_WHILE)
-            assert difference is None, f"\n{difference}"
-            await lockstep.clean()
-
-
-async def _overwrite(etcd_url: str, key: str, value: str) -> None:
-    encoded = {name: base64.b64encode(text.encode()).decode() for name, text in (("key", key), ("value", value))}
-    async with aiohttp.ClientSession(etcd_url) as client, client.post("/v3/kv/put", json=encoded) as response:
-        assert response.status == 200, await response.text()
+    async with over_one_etcd(pair, tally, tmp_path, "unreadable", quiet=False) as lockstep:
+        assert await lockstep.run(_BEFORE) is None
+        for prefix in ("", OUR_PREFIX):
+            await call_etcd(pair.etcd_url, "put", key=prefix + _KEY, value="no JSON")
+        difference = await lockstep.run(_WHILE)
+        assert difference is None, f"\n{difference}"
+        await lockstep.clean()
