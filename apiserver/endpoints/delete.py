@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apiserver.endpoints.body import read_delete_options
 from apiserver.endpoints.negotiation import negotiate, respond_object, respond_value
 from apiserver.meta import errors
+from apiserver.registry.stored_object import UnreadableObject
 from apiserver.registry.write import Write
 from openapi.gotext import quote
 
@@ -42,8 +43,6 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, authori
         bound = admission.bind(call, store.kind, "DELETE", dry_run=options.dry_run)
         write = Write(options.dry_run, call.warnings, bound)
         obj, gone = await store.delete(call.info.namespace, call.info.name, options, write)
-        if not obj.is_readable:
-            return respond_value(call, form, _unread(store, obj))
         if gone:
             return respond_value(call, form, _success(store, obj))
         # 202 for those who asked for dependents to go first, the old way; upstream keeps 200 for all others.
@@ -52,13 +51,9 @@ def make(store: ResourceStore, tables: TableConvertor, admission: Chain, authori
     return delete
 
 
-def _unread(store: ResourceStore, obj: StoredObject) -> dict[str, Any]:
-    """The Status of a deletion of which nobody knows what it has deleted."""
-    details = {"name": obj.name, "kind": store.kind.kind}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details, "code": 200}
-
-
 def _success(store: ResourceStore, obj: StoredObject) -> dict[str, Any]:
-    """The Status of a deletion; its uid tells a client which incarnation has gone."""
-    details = {"name": obj.name, "group": store.kind.group, "kind": store.kind.plural, "uid": obj.uid}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    """The Status of a deletion; its uid tells a client which incarnation has gone, unless that could not be read."""
+    status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if isinstance(obj, UnreadableObject):
+        return status | {"details": {"name": obj.name, "kind": store.kind.kind}, "code": 200}
+    return status | {"details": {"name": obj.name, "group": store.kind.group, "kind": store.kind.plural, "uid": obj.uid}}

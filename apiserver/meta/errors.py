@@ -215,5 +215,5 @@ def internal_error(message: str) -> APIError:
 
 
 def storage_read_error(resource: GroupResource, message: str, causes: Sequence[Cause]) -> APIError:
-    """500: some of what was asked for cannot be read."""
+    """500: some of a list cannot be read. Its details call that `list`, as upstream's do."""
     return APIError(500, "StorageReadError", message, details=_details(resource, "list", causes=[cause.to_json() for cause in causes]))

@@ -41,7 +41,7 @@ def check_preconditions(kind: ResourceKind, obj: StoredObject, options: DeleteOp
         )
 
 
-def check_readable(kind: ResourceKind, obj: StoredObject, options: DeleteOptions) -> None:
+def refuse_unsafe(kind: ResourceKind, obj: StoredObject, options: DeleteOptions) -> None:
     """Raise the 409 of a deletion that is meant for what cannot be read any more: it skips all checks, and this object can be read."""
     if options.ignore_store_read_error:
         problem = "unsafe deletion is not allowed because the object is decodable from storage"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from apiserver.meta import errors, json_codec
-from apiserver.registry import unreadable
 from storage.errors import Compacted, FutureRevision
 from storage.snapshot import Block, Snapshot
 
@@ -254,8 +253,8 @@ async def _from_store(store: ResourceStore, revision: int, where: _Range, select
         page = await store.cache.list(where.prefix, start_key=start_key, limit=size, revision=revision)
         if not page.items:
             return listed
-        entries = [store.codec.decode(item) for item in page.items]
-        unreadable.check_all(store.kind.group_resource, entries)
+        entries = [store.decode(item) for item in page.items]
+        store.check_readable(entries)
         unseen = _add(listed, Block([entry.key for entry in entries], entries), selection, limit)
         if limit and listed.objects >= limit:
             if page.remaining or unseen:

@@ -61,7 +61,7 @@ class ResourceStore:
         """`garbage_collected`: somebody takes the finalizers away that orphaning and foreground deletions leave; else they leave none."""
         self.kind = kind
         self.codec = ObjectCodec(kind)
-        self.cache: WatchCache[StoredObject] = WatchCache(store, self.codec.prefix(), decode=self._decode, limits=limits, retire=_retire)
+        self.cache: WatchCache[StoredObject] = WatchCache(store, self.codec.prefix(), decode=self.decode, limits=limits, retire=_retire)
         self.has_seen_unreadable = False
         """Whether anything has been stored, since the start, that cannot be read: only then need anybody look for it."""
         self.strategy = Strategy(kind, self.codec)
@@ -172,8 +172,8 @@ class ResourceStore:
         resource, name = self.kind.group_resource, metadata["name"]
         # An object that asked for a generated name and had one of its own is told the same, as upstream does.
         error = errors.generate_name_conflict(resource, name) if metadata.get("generateName") else errors.already_exists(resource, name)
-        obj = self._decode(current)
-        if obj.is_readable and "deletionTimestamp" in obj.object()["metadata"]:
+        obj = self.decode(current)
+        if not isinstance(obj, UnreadableObject) and "deletionTimestamp" in obj.object()["metadata"]:
             return errors.APIError(error.code, error.reason, f"object is being deleted: {error.message}", details=error.details)
         return error
 
@@ -262,7 +262,7 @@ class ResourceStore:
                     written = await self.cache.update(key, encoded.value, expected_revision=current.revision, entry=encoded.stored)
                     return self._written(encoded, written)
                 except RevisionConflict as error:
-                    current, is_fresh = self._decode(error.current), True
+                    current, is_fresh = self.decode(error.current), True
                 except ValueTooLarge:
                     if write.field_manager is None:
                         raise
@@ -301,7 +301,8 @@ class ResourceStore:
         await self.cache.fresh()
         return self.cache.peek(key)
 
-    def _decode(self, stored: KeyValue) -> StoredObject:
+    def decode(self, stored: KeyValue) -> StoredObject:
+        """Read what is in the store, and tell of what cannot be read: see `ObjectCodec.decode`."""
         obj = self.codec.decode(stored)
         if isinstance(obj, UnreadableObject):
             self.has_seen_unreadable = True
@@ -380,10 +381,10 @@ class ResourceStore:
                     try:
                         await self.cache.delete(key, expected_revision=current.revision)
                     except RevisionConflict as error:
-                        current = self._decode(error.current)
+                        current = self.decode(error.current)
                         continue
                     return current, True
-                deletion.check_readable(self.kind, current, options)
+                deletion.refuse_unsafe(self.kind, current, options)
                 deletion.check_preconditions(self.kind, current, options)
                 if write.admission is not None:
                     old = current.object()
@@ -403,7 +404,7 @@ class ResourceStore:
                     written = await self.cache.update(key, marked.value, expected_revision=current.revision, entry=marked.stored)
                     return self._written(marked, written), False
                 except RevisionConflict as error:
-                    current = self._decode(error.current)
+                    current = self.decode(error.current)
         except StoreError as error:
             raise api_error(error, resource, name) from error
 

@@ -86,9 +86,6 @@ class StoredObject:
         self._fields = encoded.fields
         self._memo: dict[str, Any] | None = None
 
-    is_readable = True
-    """Whether it is an object at all: see `UnreadableObject`."""
-
     @property
     def wire(self) -> bytes:
         """The JSON of the whole object as clients get it, without a newline."""
@@ -199,7 +196,6 @@ class UnreadableObject(StoredObject):
     """What lies under a key and is no object of this kind, whoever has put it there. It has an address, and nothing to select it by."""
 
     __slots__ = ("problem",)
-    is_readable = False
 
     def __init__(self, stored: KeyValue, namespace: str, name: str, problem: str) -> None:
         super().__init__(stored.key, stored.revision, EncodedObject(b"", 0, 0, namespace, name, "", _NO_LABELS, _NO_LABELS))

@@ -9,6 +9,7 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/storage/etcd3/c
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from apiserver.meta import errors
@@ -37,27 +38,18 @@ def not_shown(obj: UnreadableObject) -> APIError:
 
 def check_all(resource: GroupResource, objects: Iterable[StoredObject]) -> None:
     """Raise the 500 for whoever asks for all of these, if there is an unreadable one among them."""
-    found: list[UnreadableObject] = []
-    for obj in objects:
-        if isinstance(obj, UnreadableObject):
-            found.append(obj)
-            if len(found) > _NAMED:
-                break
+    found = list(islice((obj for obj in objects if isinstance(obj, UnreadableObject)), _NAMED + 1))
     if found:
-        raise _unlisted(resource, found)
+        raise not_listed(resource, found)
 
 
-def check_change(resource: GroupResource, change: Change[StoredObject]) -> None:
-    """Raise the same for a change to or from what cannot be read."""
-    check_all(resource, [obj for obj in (change.entry, change.previous) if obj is not None])
+def of_change(change: Change[StoredObject]) -> list[UnreadableObject]:
+    """What cannot be read of what a change has left, and of what was there before."""
+    return [obj for obj in (change.entry, change.previous) if isinstance(obj, UnreadableObject)]
 
 
-def concerns(change: Change[StoredObject]) -> bool:
-    """Whether that is the case."""
-    return isinstance(change.entry, UnreadableObject) or isinstance(change.previous, UnreadableObject)
-
-
-def _unlisted(resource: GroupResource, found: list[UnreadableObject]) -> APIError:
+def not_listed(resource: GroupResource, found: list[UnreadableObject]) -> APIError:
+    """The 500 for whoever asks for more than these, or follows what becomes of it."""
     named, more = found[:_NAMED], len(found) > _NAMED
     causes = [errors.Cause("UnexpectedServerResponse", _said(obj, key=obj.key), obj.key) for obj in named]
     if more:

@@ -162,7 +162,8 @@ class Watcher:
             Compacted: the history has moved on.
             APIError: 500, something cannot be read.
         """
-        cache = self._watches.store.cache
+        store = self._watches.store
+        cache = store.cache
         while True:
             if self.position > cache.revision:
                 # Nothing at or below a revision that is yet to come is sent.
@@ -177,10 +178,10 @@ class Watcher:
             lines: list[bytes] = []
             size = 0
             for change in changes:
-                if self._watches.store.has_seen_unreadable and unreadable.concerns(change) and self.home.covers(change):
+                if store.has_seen_unreadable and (found := unreadable.of_change(change)) and self.home.covers(change):
                     if lines:
                         self._send(*lines)
-                    unreadable.check_change(self._watches.store.kind.group_resource, change)
+                    raise unreadable.not_listed(store.kind.group_resource, found)
                 if self.home.covers(change) and (line := self.home.line(change, headers=self.headers_due)) is not None:
                     self.headers_due = False
                     lines.append(line)

@@ -101,7 +101,7 @@ class Watches:
             return
         looking = self._store.has_seen_unreadable
         for change in batch:
-            barred = looking and unreadable.concerns(change)
+            barred = looking and unreadable.of_change(change)
             for group in self._concerned(change):
                 if barred:
                     self._barred.setdefault(group, change.revision - 1)

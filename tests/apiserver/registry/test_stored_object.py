@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from apiserver.meta.resource import describe
-from apiserver.registry.stored_object import ObjectCodec
+from apiserver.registry.stored_object import ObjectCodec, UnreadableObject
 from storage.store import KeyValue
 from tests.apiserver.gadgets import ClusterGadget, Gadget
 
@@ -73,7 +73,7 @@ def test_keys_are_those_of_kube_apiserver(codec: ObjectCodec) -> None:
 def test_what_is_no_object_has_an_address_and_is_kept_as_it_is(codec: ObjectCodec, value: bytes) -> None:
     key = codec.key("ns1", "x")
     obj = codec.decode(KeyValue(key, value, 3))
-    assert not obj.is_readable
+    assert isinstance(obj, UnreadableObject)
     assert (obj.key, obj.revision, obj.namespace, obj.name, obj.value) == (key, 3, "ns1", "x", value)
     newer = codec.encode(gadget()).stored(KeyValue(key, codec.encode(gadget()).value, 4))
     obj.retire(newer)
