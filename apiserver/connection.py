@@ -133,7 +133,7 @@ class _Request(web.BaseRequest):
         del headers[hdrs.SERVER]
         # What follows a declined request for another protocol is not to be read as anything.
         declined = self._message.upgrade and response.status != 101
-        if self.protocol.parting or declined:  # type: ignore[attr-defined]
+        if self.protocol.parting or declined:  # type: ignore[attr-defined] # a Connection or a Stream, always
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
 
@@ -229,6 +229,7 @@ class Listener(web.Server):
     async def _serve(self, message: RawRequestMessage, content: Any, stream: Stream) -> None:
         """Answer what has come in a stream of HTTP/2."""
         writer = ResponseWriter(stream, head_only=message.method == "HEAD")
+        # What aiohttp wants of a connection, the stream is; aiohttp names its own classes only.
         request = _Request(message, content, stream, writer, stream.task, self._loop)  # type: ignore[arg-type]
         try:
             self._take_up()
@@ -242,6 +243,7 @@ class Listener(web.Server):
             # The client has gone, or cannot be told how its response was to go on.
             return
         except Exception:
+            # A supervisor: what fails here is told, and ends one stream.
             _log.exception("a request failed outside of the chain")
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -14,13 +14,12 @@ from http2.frames import (
     CONTINUATION,
     END_HEADERS,
     FRAME_BYTES,
-    HEAD,
     HEADERS,
-    MAX_WINDOW_BYTES,
     PADDED,
     PRIORITIZED,
     ErrorCode,
     ProtocolError,
+    head_of,
     uint,
     without_padding,
 )
@@ -51,8 +50,7 @@ class FrameReader:
             received, self._rest = self._rest + received, b""
         start, end = 0, len(received)
         while end - start >= 9:
-            upper, lower, kind, flags, stream_id = HEAD.unpack_from(received, start)
-            size = upper << 8 | lower
+            kind, flags, stream_id, size = head_of(received, start)
             if size > FRAME_BYTES:
                 raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes")
             following = start + 9 + size
@@ -60,7 +58,6 @@ class FrameReader:
                 break
             payload = received[start + 9 : following]
             start = following
-            stream_id &= MAX_WINDOW_BYTES
             if kind == HEADERS and flags & (PADDED | PRIORITIZED):
                 payload = _block_of(flags, stream_id, payload)
             if kind == CONTINUATION or self._open_block is not None or (kind == HEADERS and not flags & END_HEADERS):

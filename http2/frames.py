@@ -25,7 +25,7 @@ PRIORITIZED = 0x20
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, MAX_HEADER_LIST_SIZE = range(1, 7)
 
-HEAD = struct.Struct(">HBBBL")
+_HEAD = struct.Struct(">HBBBL")
 """What every frame begins with: the length's upper 16 bits and its lower 8, kind, flags, stream."""
 _SETTING = struct.Struct(">HL")
 _UINT = struct.Struct(">L")
@@ -60,18 +60,17 @@ class ProtocolError(Exception):
 
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
     """Return one frame."""
-    size = len(payload)
-    return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
+    return frame_head(kind, flags, stream_id, len(payload)) + payload
 
 
 def frame_head(kind: int, flags: int, stream_id: int, size: int) -> bytes:
     """Return what stands before a payload of `size` bytes."""
-    return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id)
+    return _HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id)
 
 
 def head_of(data: bytes | bytearray, start: int) -> tuple[int, int, int, int]:
     """Return kind, flags, stream and the payload's size of the frame that begins at `start`, of which nine bytes are there."""
-    upper, lower, kind, flags, stream_id = HEAD.unpack_from(data, start)
+    upper, lower, kind, flags, stream_id = _HEAD.unpack_from(data, start)
     return kind, flags, stream_id & MAX_WINDOW_BYTES, upper << 8 | lower
 
 
