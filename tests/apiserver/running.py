@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import web
-from aiohttp.client_proto import ResponseHandler
 
 from apiserver.certificates import Certificates, KeyPair
 from apiserver.config import ListenConfig
 from apiserver.request import Peer
 from apiserver.server import Server
 from apiserver.tls import make_context
+from tests.connector import Connector
 
 if TYPE_CHECKING:
     from apiserver.app import App
@@ -46,30 +45,10 @@ class Listening:
     @asynccontextmanager
     async def client(self, identity: KeyPair | None, *, auto_decompress: bool = True) -> AsyncIterator[aiohttp.ClientSession]:
         """A client with this identity, or with none, which keeps no cookies."""
-        connector = _Connector(ssl=self.tls(identity))
+        connector = Connector(ssl=self.tls(identity))
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(self.url, connector=connector, cookie_jar=jar, auto_decompress=auto_decompress) as session:
             yield session
-        await connector.all_closed()
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Knows all connections that it has made: one that is let go, as by leaving a watch, closes some time later, and a loop that ends
-    before that leaves its socket open."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._made: list[ResponseHandler] = []
-
-    async def _create_connection(self, *args: Any, **options: Any) -> ResponseHandler:
-        made = await super()._create_connection(*args, **options)
-        self._made.append(made)
-        return made
-
-    async def all_closed(self) -> None:
-        """Return when none is open any more."""
-        if closing := [closed for made in self._made if (closed := made.closed) is not None]:
-            await asyncio.wait(closing)
 
 
 @asynccontextmanager

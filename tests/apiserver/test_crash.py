@@ -22,6 +22,8 @@ import aiohttp
 import orjson
 import pytest
 
+from tests.connector import Connector
+
 POOLS = "/apis/clrk.apoxy.dev/v1alpha1/namespaces/default/workerpools"
 WRITERS = 6
 NAMES_EACH = 3
@@ -214,7 +216,7 @@ async def test_t101_every_acknowledged_write_survives_kills_of_the_server(tmp_pa
     replay, highest, acknowledgements = Replay(), 0, 0
     for _ in range(rounds + 1):
         url = await server.start()
-        async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(ssl=tls(tmp_path))) as client, asyncio.TaskGroup() as tasks:
+        async with aiohttp.ClientSession(url, connector=Connector(ssl=tls(tmp_path))) as client, asyncio.TaskGroup() as tasks:
             state, version = await listed(client)
             assert version >= highest
             assert set(state) <= {name for ledger in ledgers for name in ledger.names}

@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from apiserver.__main__ import main
 from apiserver.certificates import make_client, prepare_certificates
 from tests.apiserver.status_assertions import assert_status
+from tests.connector import Connector
 
 Start = Callable[..., Awaitable[Process]]
 POOLS = "/apis/clrk.apoxy.dev/v1alpha1/namespaces/default/workerpools"
@@ -59,7 +60,7 @@ def admin(data_dir: Path) -> aiohttp.ClientSession:
     config = yaml.safe_load((data_dir / "kubeconfig").read_text())
     context = ssl.create_default_context(cafile=str(data_dir / "pki" / "ca.crt"))
     context.load_cert_chain(data_dir / "pki" / "admin.crt", data_dir / "pki" / "admin.key")
-    return aiohttp.ClientSession(config["clusters"][0]["cluster"]["server"], connector=aiohttp.TCPConnector(ssl=context))
+    return aiohttp.ClientSession(config["clusters"][0]["cluster"]["server"], connector=Connector(ssl=context))
 
 
 async def test_it_says_when_it_is_ready_serves_and_ends_cleanly(tmp_path: Path, start: Start) -> None:
@@ -155,7 +156,7 @@ async def test_who_is_not_its_admin_may_do_nothing(tmp_path: Path, start: Start)
         context = ssl.create_default_context(cafile=str(authority.certificate_file))
         if identity is not None:
             context.load_cert_chain(identity.certificate_file, identity.key_file)
-        async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(ssl=context)) as client:
+        async with aiohttp.ClientSession(url, connector=Connector(ssl=context)) as client:
             for path in ("/apis", POOLS, "/openapi/v3", "/version"):
                 async with client.get(path) as response:
                     await assert_status(response, code, reason)

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from tests.apiserver.process import Serving, serving
+from tests.connector import Connector
 from tests.storage.etcd.test_access import enable_auth
 from tests.tools import path
 from tests.tools.etcd import Etcd
@@ -103,7 +104,7 @@ async def create(client: aiohttp.ClientSession, name: str) -> tuple[int, Any]:
 
 
 def client_of(server: Serving) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(server.url, connector=aiohttp.TCPConnector(ssl=server.tls))
+    return aiohttp.ClientSession(server.url, connector=Connector(ssl=server.tls))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 
 from tests.apiserver.process import serving
+from tests.connector import Connector
 from tests.differential.conftest import Pair
 from tests.differential.lockstep import Lockstep, Tally
 from tests.differential.side import side
@@ -34,7 +35,10 @@ async def over_one_etcd(pair: Pair, tally: Tally, folder: Path, namespace: str, 
 async def call_etcd(etcd_url: str, method: str, *, key: str = "", value: str = "", **request: str) -> dict[str, Any]:
     """Have etcd do something with its keys (`range`, `put`, `compaction`), and return what it says."""
     encoded = {name: base64.b64encode(text.encode()).decode() for name, text in (("key", key), ("value", value)) if text}
-    async with aiohttp.ClientSession(etcd_url) as client, client.post(f"/v3/kv/{method}", json=encoded | request) as response:
+    async with (
+        aiohttp.ClientSession(etcd_url, connector=Connector()) as client,
+        client.post(f"/v3/kv/{method}", json=encoded | request) as response,
+    ):
         assert response.status == 200, await response.text()
         answer: dict[str, Any] = json.loads(await response.read())
         return answer

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import aiohttp
 from yarl import URL
 
+from tests.connector import Connector
 from tests.differential import protobuf_text
 from tests.differential.exchange import USER_AGENT
 
@@ -132,7 +133,7 @@ async def side(name: str, url: str, contexts: Mapping[str, ssl.SSLContext]) -> A
         clients = {
             identity: await stack.enter_async_context(
                 aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(ssl=context, limit=100),
+                    connector=Connector(ssl=context, limit=100),
                     cookie_jar=aiohttp.DummyCookieJar(),
                     auto_decompress=False,
                     timeout=aiohttp.ClientTimeout(total=None, sock_read=70),

@@ -19,6 +19,7 @@ from apiserver.certificates import KeyPair, make_client, prepare_certificates
 from apiserver.config import AuthConfig, Config
 from storage.memory import MemoryStore
 from tests.apiserver.running import Listening, listening
+from tests.connector import Connector
 from tests.controlplane.control_plane import ControlPlane
 
 API = "/apis/example.dev/v1"
@@ -46,7 +47,7 @@ class Aggregated:
     ) -> tuple[int, Any]:
         """Ask through kube-apiserver, or directly; return code and answer (text when it is no JSON)."""
         url = self.plane.url if through else self.listening.url
-        connector = aiohttp.TCPConnector(ssl=self.tls(url, identity))
+        connector = Connector(ssl=self.tls(url, identity))
         async with (
             aiohttp.ClientSession(url, connector=connector) as session,
             session.request(method, path, json=value, headers=headers) as response,

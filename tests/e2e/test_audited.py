@@ -13,6 +13,7 @@ import pytest
 from apiserver.certificates import KeyPair
 from tests.apiserver.audit.test_webhook import receiving
 from tests.apiserver.process import start
+from tests.connector import Connector
 from tests.e2e.aggregated import until
 from tests.e2e.installed import SERVER_USER
 from tests.e2e.replicated import Replicated
@@ -53,7 +54,7 @@ async def test_decisions_are_in_the_audit_log_with_the_clusters_reasons(service:
             tls = started.serving.tls
             tls.load_cert_chain(identity.certificate_file, identity.key_file)
             async with (
-                aiohttp.ClientSession(started.serving.url, connector=aiohttp.TCPConnector(ssl=tls)) as session,
+                aiohttp.ClientSession(started.serving.url, connector=Connector(ssl=tls)) as session,
                 session.get(path, headers={"Audit-ID": audit_id}) as response,
             ):
                 return response.status, await response.text()

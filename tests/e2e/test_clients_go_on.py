@@ -21,6 +21,7 @@ from storage.history import RingLimits
 from storage.memory import MemoryStore
 from storage.window import HistoryLimits
 from tests.apiserver.process import Serving
+from tests.connector import Connector
 from tests.controlplane.control_plane import ControlPlane
 from tests.e2e.aggregated import SERVER_USER, serving
 from tests.e2e.clients.cuttable import Cuttable
@@ -102,7 +103,7 @@ async def _busy(plane: ControlPlane, server: Serving) -> AsyncIterator[None]:
             await asyncio.sleep(1 / _WRITES_PER_SECOND)
 
     await asyncio.to_thread(plane.kubectl, "create", "namespace", "busy")
-    async with aiohttp.ClientSession(server.url, connector=aiohttp.TCPConnector(ssl=server.tls)) as client:
+    async with aiohttp.ClientSession(server.url, connector=Connector(ssl=server.tls)) as client:
         async with client.post(POOLS, json=pool("x")) as response:
             assert response.status == 201
         writing = asyncio.create_task(write(client))

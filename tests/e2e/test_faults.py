@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 import pytest
 
+from tests.connector import Connector
 from tests.e2e.aggregated import until
 from tests.e2e.replicated import Replica, Replicated, without
 from tests.e2e.test_controllers import owned
@@ -55,7 +56,7 @@ async def alive(*replicas: Replica) -> AsyncIterator[None]:
 
 
 async def health(replica: Replica, path: str) -> int:
-    async with aiohttp.ClientSession(replica.url) as session, asyncio.timeout(_ANSWER_SECONDS):
+    async with aiohttp.ClientSession(replica.url, connector=Connector()) as session, asyncio.timeout(_ANSWER_SECONDS):
         return (await session.get(path, ssl=False)).status
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.connector import Connector
 from tests.e2e.aggregated import until
 from tests.e2e.replicated import Replica, Replicated
 from tests.e2e.traffic import NOTHING, OUTAGES, version_of
@@ -39,7 +40,7 @@ async def client(
     service: Replicated, replica: Replica, socket_factory: Any = None, *, raise_for_status: bool = True
 ) -> AsyncIterator[aiohttp.ClientSession]:
     """An administrator who asks one replica."""
-    connector = aiohttp.TCPConnector(ssl=service.tls(), limit=0, socket_factory=socket_factory)
+    connector = Connector(ssl=service.tls(), limit=0, socket_factory=socket_factory)
     async with aiohttp.ClientSession(replica.url, connector=connector, raise_for_status=raise_for_status) as session:
         yield session
 

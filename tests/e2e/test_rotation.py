@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from apiserver.certificates import Certificates, KeyPair, make_client, prepare_certificates
+from tests.connector import Connector
 from tests.e2e.aggregated import until
 from tests.e2e.installed import OURS
 from tests.e2e.replicated import SERVICE_NAME, Replica, Replicated, put, without
@@ -32,7 +33,7 @@ async def codes(service: Replicated, identity: KeyPair, headers: dict[str, str] 
     """What the replicas answer to whoever has this certificate."""
 
     async def code(replica: Replica) -> int:
-        async with aiohttp.ClientSession(replica.url, connector=aiohttp.TCPConnector(ssl=service.tls(identity))) as session:
+        async with aiohttp.ClientSession(replica.url, connector=Connector(ssl=service.tls(identity))) as session:
             return (await session.get(POOLS, params={"limit": "1"}, headers=headers)).status
 
     return set(await asyncio.gather(*(code(replica) for replica in service.replicas)))
@@ -86,7 +87,7 @@ async def test_t089_the_authority_of_clients_is_replaced(service: Replicated, tm
     user = make_client(tmp_path, other.authority, "from-elsewhere", ("system:masters",))
     file, own = service.files.client_authorities, service.files.client_authorities.read_bytes()
     direct = service.direct_clients("direct", service.replicas[0], NOTHING)
-    async with direct.running(writers=2, watchers=10), aiohttp.ClientSession(service.replicas[0].url) as session:
+    async with direct.running(writers=2, watchers=10), aiohttp.ClientSession(service.replicas[0].url, connector=Connector()) as session:
         kept_open = service.tls(user)
         async with service.clients("clients", NOTHING).running(writers=2, watchers=10) as through:
             await through.writes(10)

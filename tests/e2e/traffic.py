@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 import orjson
 
+from tests.connector import Connector
 from tests.kubectl.running import pool
 
 State = dict[str, int]
@@ -78,7 +79,7 @@ class Traffic:
     @asynccontextmanager
     async def running(self, *, writers: int, watchers: int) -> AsyncIterator[Traffic]:
         """Have them work during the block, and settle accounts at its end."""
-        connector = aiohttp.TCPConnector(ssl=self._tls, limit=0)
+        connector = Connector(ssl=self._tls, limit=0)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
         async with aiohttp.ClientSession(self._url, connector=connector, timeout=timeout) as client:
             self.ledgers = [Ledger() for _ in range(writers)]

@@ -30,6 +30,7 @@ from tests.apiserver.cluster.fake_cluster import FakeCluster, fake_cluster
 from tests.apiserver.running import Listening
 from tests.apiserver.shell import shell
 from tests.apiserver.status_assertions import assert_status
+from tests.connector import Connector
 
 GADGETS = "/apis/example.dev/v1/namespaces/ns1/gadgets"
 CLIENTS, PROXIES, UNKNOWN = authority("clients"), authority("proxies"), authority("unknown")
@@ -69,7 +70,7 @@ class Server:
     async def get(
         self, path: str, identity: Signed | None = None, headers: Any = None, *, sent_along: tuple[Signed, ...] = ()
     ) -> tuple[int, dict[str, Any]]:
-        connector = aiohttp.TCPConnector(ssl=self.tls(identity, *sent_along))
+        connector = Connector(ssl=self.tls(identity, *sent_along))
         async with (
             aiohttp.ClientSession(self.listening.url, connector=connector) as session,
             session.get(path, headers=headers) as response,
@@ -156,7 +157,7 @@ async def test_t093_a_thousand_requests_of_one_user_are_one_review(server: Serve
             async with session.get(GADGETS, headers={"X-Remote-User": "bob"}) as response:
                 assert response.status == 200
 
-    connector = aiohttp.TCPConnector(ssl=server.tls(PROXY))
+    connector = Connector(ssl=server.tls(PROXY))
     async with aiohttp.ClientSession(server.listening.url, connector=connector) as session:
         await asyncio.gather(*(ask(session, 100) for _ in range(10)))
     assert len(server.cluster.asked) == 1
@@ -222,7 +223,7 @@ async def test_a10_no_odd_header_names_a_user(server: Server, line: bytes) -> No
 
 async def test_identity_belongs_to_the_request_not_to_the_connection(server: Server) -> None:
     requests = [MASTERS, {"X-Remote-User": "bob"}, {"X-Remote-User": "eve"}, {}, {"X-Remote-User": "bob"}]
-    connector = aiohttp.TCPConnector(ssl=server.tls(PROXY), limit=1)
+    connector = Connector(ssl=server.tls(PROXY), limit=1)
     async with aiohttp.ClientSession(server.listening.url, connector=connector) as session:
         codes = []
         for headers in requests:
@@ -233,7 +234,7 @@ async def test_identity_belongs_to_the_request_not_to_the_connection(server: Ser
 
 
 async def test_a11_t089_trust_that_ends_ends_for_open_connections(server: Server, trust: Trust) -> None:
-    connector = aiohttp.TCPConnector(ssl=server.tls(PROXY), limit=1)
+    connector = Connector(ssl=server.tls(PROXY), limit=1)
     async with aiohttp.ClientSession(server.listening.url, connector=connector) as session:
         codes = []
         for authorities in ((PROXIES,), (PROXIES, UNKNOWN), (UNKNOWN,), (PROXIES,)):
@@ -246,7 +247,7 @@ async def test_a11_t089_trust_that_ends_ends_for_open_connections(server: Server
 
 
 async def test_a14_what_is_allowed_for_one_verb_is_not_for_another(server: Server) -> None:
-    async with aiohttp.ClientSession(server.listening.url, connector=aiohttp.TCPConnector(ssl=server.tls(ALICE))) as session:
+    async with aiohttp.ClientSession(server.listening.url, connector=Connector(ssl=server.tls(ALICE))) as session:
         for method, path in (
             ("GET", f"{GADGETS}/g1"),
             ("GET", f"{GADGETS}?watch=1"),
