@@ -27,7 +27,7 @@ e2e: install
 	$(BIN)/python -m pytest -m e2e
 
 test-load: install
-	$(BIN)/python -m pytest -m load
+	$(BIN)/python -m pytest -m load -o faulthandler_timeout=1800
 
 # Starts the Go servers beside ours and writes docs/performance.md; half an hour, on a machine that does nothing else.
 bench: install

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from tests.bench.aggregation import through
 from tests.bench.figures import Figures, Measured
-from tests.bench.loadgen import Load, LoadError, beside, run
+from tests.bench.loadgen import Load, LoadError, run
+from tests.bench.probe import probing
 from tests.bench.scenarios import MAIN, Scenario, Sizes, Stock, Work
 from tests.bench.servers import Server, Servers
 
@@ -69,14 +70,19 @@ class Bench:
             lambda size_bytes: self._pad(server, size_bytes),
         )
         server.forget_peak()
-        probed: dict[str, Any] = {}
-        if scenario.probe:
-            probe = Load("probe", flags={"url": f"{server.url}/livez", "d": "20m"})
-            with beside(server, probe, probed):
+        probe = probing(server.url, server.client, loop_thread=server.loop_thread)
+        if scenario.probe == "beside":
+            with probe as probed:
                 figures = scenario.run(work)
+            held_mb = server.resident_mb(peak=True)
         else:
             figures = scenario.run(work)
-        return replace(figures, resident_mb=server.resident_mb(peak=True), longest_wait_ms=probed.get("max_ms"))
+            held_mb = server.resident_mb(peak=True)
+            if scenario.probe == "never" or not server.has_loop:
+                return replace(figures, resident_mb=held_mb)
+            with probe as probed:
+                scenario.run(replace(work, seconds=min(work.seconds, self._sizes.brief_seconds)))
+        return replace(figures, resident_mb=held_mb, longest_wait_ms=probed.longest_wait_ms, longest_hold_ms=probed.longest_hold_ms)
 
     def _stock(self, server: Server, stock: Stock) -> None:
         """Put the objects there that a scenario finds, once."""
@@ -119,6 +125,7 @@ def _line(figures: Figures) -> str:
         "s": figures.seconds,
         "kB each": figures.kilobytes_each,
         "ms longest wait": figures.longest_wait_ms,
+        "ms longest hold": figures.longest_hold_ms,
         "handshakes/1,000": figures.handshakes,
     }
     text = "  ".join(f"{value:,.4g} {unit}" for unit, value in shown.items() if value is not None)

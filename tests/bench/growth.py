@@ -41,15 +41,13 @@ def growth(measured: Measured) -> list[str]:
         if slopes:
             each = ", ".join(f"{title} {across}^{exponent:.2f}" for title, exponent in slopes.items())
             said.append(f"- {text}: {each}.")
-    waits = [
-        one.longest_wait_ms
-        for row in measured.figures.values()
-        for key, one in row.items()
-        if key in ("sqlite", "etcd") and one.longest_wait_ms
-    ]
-    if waits:
-        worst, median = max(waits), statistics.median(waits)
-        said.append(f"- Longest wait of a probe of ours: {worst:.0f} ms in the worst scenario, {median:.0f} ms in the median one.")
+    ours = [one for row in measured.figures.values() for key, one in row.items() if key in _OURS]
+    for what, found in (
+        ("Longest wait of a probe of ours", [one.longest_wait_ms for one in ours if one.longest_wait_ms]),
+        ("Longest hold of our event loop, in its CPU time", [one.longest_hold_ms for one in ours if one.longest_hold_ms]),
+    ):
+        if found:
+            said.append(f"- {what}: {max(found):.0f} ms in the worst scenario, {statistics.median(found):.0f} ms in the median one.")
     return said
 
 

@@ -72,7 +72,9 @@ def _table(rows: Iterable[Scenario], measured: Measured, *, aims: bool) -> list[
         *(TITLES[key] for key in there),
         "CPU, CRD ÷ ours",
         "CPU, sample ÷ ours",
-        *(("aim for ours", "met") if aims else ("longest wait",)),
+        *(("aim for ours", "met") if aims else ()),
+        "longest wait",
+        "longest hold",
     ]
     table = [_row(head), _row(["---"] * len(head))]
     for scenario in rows:
@@ -81,7 +83,10 @@ def _table(rows: Iterable[Scenario], measured: Measured, *, aims: bool) -> list[
         if scenario.name.endswith("-sqlite"):  # its rivals write to etcd
             paired = measured.figures.get(scenario.name.removesuffix("sqlite") + "etcd", {}) | row
         cells = [scenario.title, *(_cell(row.get(key)) for key in there), _ratio(paired, "crd"), _ratio(paired, "sample")]
-        cells += [scenario.aim or "–", _met(scenario, row)] if aims else [_waits(row)]
+        if aims:
+            cells += [scenario.aim or "–", _met(scenario, row)]
+        ours = [row[key] for key in ("sqlite", "etcd") if key in row]
+        cells += [_times(one.longest_wait_ms for one in ours), _times(one.longest_hold_ms for one in ours)]
         table.append(_row(cells))
     return table
 
@@ -141,9 +146,8 @@ def _met(scenario: Scenario, row: Mapping[str, Figures]) -> str:
     return " / ".join(marks) or "–"
 
 
-def _waits(row: Mapping[str, Figures]) -> str:
-    waits = [row[key].longest_wait_ms for key in ("sqlite", "etcd") if key in row]
-    return " / ".join(f"{wait:.0f} ms" for wait in waits if wait is not None) or "–"
+def _times(milliseconds: Iterable[float | None]) -> str:
+    return " / ".join(f"{one:.0f} ms" for one in milliseconds if one is not None) or "–"
 
 
 def _cpu(microseconds: float) -> str:

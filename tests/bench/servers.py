@@ -60,6 +60,8 @@ class Server:
     others: Mapping[str, int] = field(default_factory=dict)
     """Processes that work for it, by name, and their ids."""
     environment: Mapping[str, str] | None = None
+    has_loop: bool = False
+    """Whether it does its work on one event loop, in its first thread."""
     _process: subprocess.Popen[bytes] | None = None
     _context: ssl.SSLContext | None = None
 
@@ -77,6 +79,11 @@ class Server:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def loop_thread(self) -> int | None:
+        """The thread of its event loop, as the system numbers it."""
+        return self.pid if self.has_loop else None
 
     def collection(self, namespace: str) -> str:
         """The address of the objects of a namespace."""
@@ -239,7 +246,7 @@ class Servers:
         if key == "workers":
             title = "ours, etcd, 2 workers"
             command.append("--workers=2")
-        return Server(key, title, tuple(command), port, self.folder / f"clrk-{key}.log", client, others=others)
+        return Server(key, title, tuple(command), port, self.folder / f"clrk-{key}.log", client, others=others, has_loop=key != "workers")
 
     def _kube_apiserver(self, key: str) -> Server:
         (port,) = free_ports(1)

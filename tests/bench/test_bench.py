@@ -84,7 +84,7 @@ def test_the_report_keeps_what_people_wrote_and_says_what_has_become_slower(tmp_
     text = page.read_text()
     assert text.startswith("# Performance\n\nBefore.\n")
     assert text.endswith("\nAfter.\n")
-    assert "old" not in text
+    assert "\nold\n" not in text
     assert "| work | kube-apiserver, CRD | ours, SQLite | CPU, CRD ÷ ours |" in text
     assert "| 1,000/s<br>50 µs<br>p99 0.5 ms |" in text
     assert "| 10.0 |" in text

@@ -127,32 +127,3 @@ func nextPage(b []byte) string {
 	}
 	return ""
 }
-
-// probe asks for one URL over and over on one connection: how long the answer takes shows how long the server did nothing else.
-func probe(c *http.Client, res *result) {
-	ctx, stop := context.WithTimeout(context.Background(), *dur)
-	defer stop()
-	// Ends with its standard input, so that whoever started it says when.
-	go func() { io.Copy(io.Discard, os.Stdin); stop() }()
-	for ctx.Err() == nil {
-		t := time.Now()
-		rs, err := c.Do(req(ctx, "GET", *base, nil, ""))
-		if err != nil {
-			if ctx.Err() == nil {
-				res.fail(err.Error())
-			}
-			continue
-		}
-		m, err := io.Copy(io.Discard, rs.Body)
-		rs.Body.Close()
-		if err != nil && ctx.Err() != nil {
-			return
-		}
-		if err != nil || rs.StatusCode >= 300 {
-			res.fail(fmt.Sprint(rs.StatusCode, " ", err))
-			continue
-		}
-		res.add(float64(time.Since(t).Microseconds())/1000, m)
-		time.Sleep(*interval)
-	}
-}
