@@ -14,6 +14,7 @@ import click
 from apiserver import heap
 from apiserver.auth_flags import auth_options
 from apiserver.flags import DURATION, FILE, FOLDER, Commands, OneLine, StoreFlags, Unusable, run, store_options
+from apiserver.imports import import_libraries
 from apiserver.log_format import JSONFormatter, LineFormatter
 from apiserver.open_files import allow_many
 from apiserver.store_commands import store
@@ -144,8 +145,9 @@ def serve(
     verbose: int,
 ) -> None:
     """Serve until SIGTERM or SIGINT. The second signal does not wait for running requests."""
-    heap.look_seldom()
+    heap.look_away()
     allow_many()
+    import_libraries()
     from apiserver.audit.file import AuditLogConfig
     from apiserver.audit.log import AuditConfig
     from apiserver.audit.webhook import AuditWebhookConfig

@@ -17,7 +17,6 @@ from apiserver import kinds
 from apiserver.admission.chain import Chain
 from apiserver.audit.file import FileBackend
 from apiserver.audit.log import AuditLog
-from apiserver.audit.policy import PolicyError, load_policy
 from apiserver.audit.webhook import WebhookBackend
 from apiserver.cluster.client import ClusterClient
 from apiserver.cluster.kubeconfig import KubeconfigError, read_kubeconfig
@@ -188,6 +187,9 @@ def _audit_log(config: Config) -> AuditLog | None:
     if config.audit.policy_file is None:
         _log.warning("there is no audit policy (--audit-policy-file): nothing is written to the audit log")
         return None
+    # The models of a policy are as many as those of a kind, and most servers have none.
+    from apiserver.audit.policy import PolicyError, load_policy
+
     try:
         policy = load_policy(config.audit.policy_file)
         backends: list[Backend] = [FileBackend(log)] if log.path else []

@@ -15,21 +15,23 @@ import gc
 _TRIM_SECONDS = 10.0
 
 
-def look_seldom() -> None:
-    """Let the garbage collector look through the heap less often: a server hardly makes cycles, and a start makes much that stays.
+def look_away() -> None:
+    """Keep the garbage collector from looking through the heap until `settle`: a start makes much that stays.
 
-    With the collector's own numbers looking takes a ninth of a start, and finds a megabyte.
+    With the collector's own numbers looking takes a ninth of a start, and finds a megabyte. It is not switched off: a store that cannot be
+    reached may keep the server here for days.
     """
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(500_000, 20, 100)
 
 
 def settle() -> None:
-    """Take what is there after the start out of the garbage collector's sight.
+    """Take what is there after the start out of the garbage collector's sight, and let it look seldom: a server hardly makes cycles.
 
     Looking through a heap of a hundred thousand cached objects holds the loop for a tenth of a second. So it is not looked through first:
     what little garbage the start has left stays.
     """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 async def keep_trimmed(*, every_seconds: float = _TRIM_SECONDS) -> None:

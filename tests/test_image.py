@@ -97,3 +97,8 @@ def test_the_build_checks_hashes_and_the_server_has_no_rights() -> None:
     assert re.search(r"^USER 65532:65532$", INSTRUCTIONS, re.MULTILINE)
     assert '--data-dir=/var/lib/clrk-apiserver"' in INSTRUCTIONS
     assert re.search(r"^VOLUME /var/lib/clrk-apiserver$", INSTRUCTIONS, re.MULTILINE)
+
+
+def test_all_that_a_start_imports_is_compiled_while_somebody_may_write_it() -> None:
+    compiled = INSTRUCTIONS.rindex("RUN python -m compileall -q ")
+    assert INSTRUCTIONS.rindex("FROM ") < compiled < INSTRUCTIONS.index("USER 65532:65532")

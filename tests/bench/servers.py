@@ -246,7 +246,14 @@ class Servers:
         if key == "workers":
             title = "ours, etcd, 2 workers"
             command.append("--workers=2")
-        return Server(key, title, tuple(command), port, self.folder / f"clrk-{key}.log", client, others=others, has_loop=key != "workers")
+        log = self.folder / f"clrk-{key}.log"
+        environment = self._installed()
+        return Server(key, title, tuple(command), port, log, client, others=others, environment=environment, has_loop=key != "workers")
+
+    def _installed(self) -> dict[str, str]:
+        """An environment in which our modules are compiled once, as an installed package's are, and not for each start from a checkout."""
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return kept | {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
 
     def _kube_apiserver(self, key: str) -> Server:
         (port,) = free_ports(1)
