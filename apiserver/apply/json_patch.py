@@ -27,8 +27,11 @@ class PatchError(ValueError):
 def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
     """Return what the operations make of `value`, which is changed in place; they themselves are not, and can be applied again.
 
+    Operations can nest a value deeper than any of them is: no deeper than a body may be, so that what walks the result may recurse.
+
     Raises:
         PatchError: an operation cannot be done, a test fails, or too much is copied. The value is half done then.
+        JSONSyntaxError: the result, or what is copied, is nested too deep.
     """
     document = [value]
     copied_bytes = 0
@@ -58,6 +61,7 @@ def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
                 _add(document, path, moved)
             else:
                 found = _get(document, source)
+                json_codec.check_depth(found)
                 copied_bytes += len(json_codec.encode(found)) - 1
                 if copied_bytes > MAX_COPIED_BYTES:
                     raise PatchError(
@@ -65,6 +69,7 @@ def apply(value: Any, operations: list[dict[str, Any] | None]) -> Any:
                         f"exceeding the limit {MAX_COPIED_BYTES}"
                     )
                 _add(document, path, copy(found))
+    json_codec.check_depth(document[0])
     return document[0]
 
 

@@ -66,8 +66,6 @@ class PatchBody:
             if value.__class__ is not dict:
                 check_type_meta(value)
             read(value, report)
-        except RecursionError as error:
-            raise errors.bad_request("error decoding patch: exceeded max depth") from error
         except (BodyError, MetadataTypeError) as error:
             raise self._leads_to_nonsense(current, str(error)) from error
         if self._field_validation == "Ignore":
@@ -95,6 +93,8 @@ class PatchBody:
         except json_patch.PatchError as error:
             # Upstream keeps the reason to itself.
             raise errors.APIError(422, "Invalid", "the server rejected our request due to an error in our request", details={}) from error
+        except json_codec.JSONSyntaxError as error:
+            raise errors.bad_request("error decoding patch: exceeded max depth") from error
         return patched
 
     def _problems(self) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import orjson
 import pytest
 
 from apiserver.endpoints.body import LIMIT_BYTES
-from tests.apiserver.endpoints.gadget_requests import GADGETS, JSON, MERGE, YAML, gadget
+from tests.apiserver.endpoints.gadget_requests import GADGETS, JSON, JSON_PATCH, MERGE, YAML, gadget
 from tests.apiserver.status_assertions import assert_status
 
 
@@ -132,3 +133,40 @@ async def test_a_patch_nested_deeper_than_can_be_walked_is_refused(client: aioht
     await client.post(GADGETS, json=gadget())
     async with client.patch(f"{GADGETS}/x", data='{"spec":{"x":' + '{"a":' * 1000 + "1" + "}" * 1002, headers=MERGE) as response:
         await assert_status(response, 400, "BadRequest")
+
+
+def nested(rounds: int, *, leaf: str = "") -> list[dict[str, Any]]:
+    """A patch of a kilobyte for each round, which puts what it has made so far 200 levels deeper into a copy of its template."""
+    inner = "/0" * 199
+    template: Any = []
+    for _ in range(199):
+        template = [template]
+    operations = [{"op": "add", "path": "/t", "value": template}, {"op": "add", "path": "/made", "value": leaf}]
+    for _ in range(rounds):
+        operations += [
+            {"op": "copy", "from": "/t", "path": "/next"},
+            {"op": "move", "from": "/made", "path": f"/next{inner}/-"},
+            {"op": "move", "from": "/next", "path": "/made"},
+        ]
+    return [*operations, {"op": "remove", "path": "/t"}]
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        pytest.param([{"op": "move", "from": "/made", "path": "/spec/note"}], id="where something else should be"),
+        pytest.param([{"op": "move", "from": "/made", "path": "/spec/unknown"}], id="where nothing should be"),
+        pytest.param([{"op": "move", "from": "/made", "path": "/metadata/annotations"}], id="in metadata"),
+        pytest.param([{"op": "copy", "from": "/made", "path": "/spec/note"}], id="copied"),
+    ],
+)
+@pytest.mark.parametrize("rounds", [2, 10, 2_000])
+async def test_a_json_patch_nests_no_deeper_than_a_body_may(client: aiohttp.ClientSession, rounds: int, then: list[dict[str, Any]]) -> None:
+    """Each of its operations is as flat as it has to be; together they make what no walk should meet."""
+    await client.post(GADGETS, json=gadget())
+    patch = io.BytesIO(orjson.dumps([*nested(rounds), *then]))
+    async with client.patch(f"{GADGETS}/x", data=patch, headers=JSON_PATCH) as response:
+        status = await assert_status(response, 400, "BadRequest")
+    assert status["message"] == "error decoding patch: exceeded max depth"
+    async with client.get(f"{GADGETS}/x") as response:
+        assert (await response.json())["metadata"]["generation"] == 1
