@@ -42,16 +42,17 @@ class MemoryStore:
         current = self._at(key, self._fanout.revision)
         if current is not None:
             raise KeyExists(current)
-        return KeyValue(key, value, self._append(key, value, None))
+        return KeyValue(key, value, self._append(key, value))
 
     async def update(self, key: str, value: bytes, *, expected_revision: int) -> KeyValue:
         """See `Store.update`."""
-        return KeyValue(key, value, self._append(key, value, self._expect(key, expected_revision)))
+        self._expect(key, expected_revision)
+        return KeyValue(key, value, self._append(key, value))
 
     async def delete(self, key: str, *, expected_revision: int) -> KeyValue:
         """See `Store.delete`."""
         current = self._expect(key, expected_revision)
-        return KeyValue(key, current.value, self._append(key, None, current))
+        return KeyValue(key, current.value, self._append(key, None))
 
     async def get(self, key: str, *, revision: int | None = None) -> KeyValue:
         """See `Store.get`."""
@@ -111,7 +112,7 @@ class MemoryStore:
         old = self._fanout
         self._begin(revision)
         for item in loaded:
-            self._append(item.key, item.value, None)
+            self._append(item.key, item.value)
         self._forget(self._fanout.revision)
         old.end(Compacted(old.revision, self._compact_revision))
         return self._fanout.revision
@@ -157,8 +158,8 @@ class MemoryStore:
             raise RevisionConflict(current)
         return current
 
-    def _append(self, key: str, value: bytes | None, previous: KeyValue | None) -> int:
-        event = Event(self._fanout.revision + 1, key, value, previous)
+    def _append(self, key: str, value: bytes | None) -> int:
+        event = Event(self._fanout.revision + 1, key, value)
         if key not in self._versions:
             self._versions[key] = []
             insort(self._keys, key)

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 EMPTY_REVISION = 1
 """The revision of a store into which nothing has been written, as in etcd: zero has a meaning of its own to Kubernetes' clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyValue:
-    """A value and the revision of the write that put it there."""
+class KeyValue(NamedTuple):
+    """A value and the revision of the write that put it there. (A tuple, as events are: every write makes some, in half the time.)"""
 
     key: str
     value: bytes
@@ -41,18 +40,15 @@ class Page:
     """How many keys of the prefix come after the last one of this page at that revision."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One write: the value it left (None for a deletion) and what was there before (None for a creation)."""
+class Event(NamedTuple):
+    """One write: the value it left, None for a deletion. What was there before, who follows a watch knows from the events before."""
 
     revision: int
     key: str
     value: bytes | None
-    previous: KeyValue | None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """All events of the watched prefix up to and including `revision` have been delivered."""
 
     revision: int

@@ -77,9 +77,4 @@ def keyvalue(entry: E) -> KeyValue:
 
 
 def _event(change: Change[E]) -> Event:
-    return Event(
-        change.revision,
-        change.key,
-        None if change.entry is None else change.entry.value,
-        None if change.previous is None else keyvalue(change.previous),
-    )
+    return Event(change.revision, change.key, None if change.entry is None else change.entry.value)

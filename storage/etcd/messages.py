@@ -17,8 +17,8 @@ from google.protobuf.message_factory import GetMessageClass
 _PACKAGE = "etcdserverpb"
 _FIELDS = {
     "ResponseHeader": "uint64 cluster_id=1, int64 revision=3",
-    "KeyValue": "bytes key=1, int64 create_revision=2, int64 mod_revision=3, int64 version=4, bytes value=5",
-    "Event": "int32 type=1, KeyValue kv=2, KeyValue prev_kv=3",
+    "KeyValue": "bytes key=1, int64 mod_revision=3, int64 version=4, bytes value=5",
+    "Event": "int32 type=1, KeyValue kv=2",
     "RangeRequest": "bytes key=1, bytes range_end=2, int64 limit=3, int64 revision=4, bool keys_only=8",
     "RangeResponse": "ResponseHeader header=1, KeyValue* kvs=2, bool more=3, int64 count=4",
     "PutRequest": "bytes key=1, bytes value=2",
@@ -32,7 +32,7 @@ _FIELDS = {
     "CompactionRequest": "int64 revision=1",
     "CompactionResponse": "ResponseHeader header=1",
     "WatchRequest": "WatchCreateRequest create_request=1, WatchProgressRequest progress_request=3",
-    "WatchCreateRequest": "bytes key=1, bytes range_end=2, int64 start_revision=3, bool prev_kv=6, bool fragment=8",
+    "WatchCreateRequest": "bytes key=1, bytes range_end=2, int64 start_revision=3, bool fragment=8",
     "WatchProgressRequest": "",
     "WatchResponse": (
         "ResponseHeader header=1, bool created=3, bool canceled=4, int64 compact_revision=5, string cancel_reason=6, bool fragment=7, "

@@ -22,7 +22,7 @@ from storage.etcd.failures import is_stale_token, text_of
 from storage.etcd.link import WATCH, Link
 from storage.etcd.messages import EVENT_DELETE, WatchCreateRequest, WatchProgressRequest, WatchRequest, WatchResponse
 from storage.keys import prefix_end
-from storage.store import Event, KeyValue, Progress, WatchBatch
+from storage.store import Event, Progress, WatchBatch
 
 _PROGRESS_REQUEST = WatchRequest(progress_request=WatchProgressRequest()).SerializeToString()
 # etcd does not answer a progress request while the watch is catching up, which it looks at ten times a second.
@@ -160,7 +160,6 @@ class _Watch:
             key=self._key,
             range_end=self._range_end,
             start_revision=start_revision,
-            prev_kv=True,
             fragment=True,
         )
         self._call = link.stream(WATCH, WatchRequest(create_request=create))
@@ -247,15 +246,7 @@ class _Watch:
             revision = kv.mod_revision
             if revision <= position:
                 continue
-            key = kv.key[cut:].decode()
-            previous = None
-            if event.HasField("prev_kv"):
-                before = event.prev_kv
-                previous = KeyValue(key, before.value, before.mod_revision + offset)
-            elif event.type == EVENT_DELETE or kv.create_revision != revision:
-                # etcd looks it up when it sends, and may have compacted it since the write.
-                raise Compacted(position + offset, revision + offset)
-            events.append(Event(revision + offset, key, None if event.type == EVENT_DELETE else kv.value, previous))
+            events.append(Event(revision + offset, kv.key[cut:].decode(), None if event.type == EVENT_DELETE else kv.value))
         self._fragments = []
         if events:
             self._position = events[-1].revision - offset

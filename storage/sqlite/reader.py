@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from storage.errors import Compacted, Corrupted, KeyNotFound
+from storage.errors import Compacted, KeyNotFound
 from storage.keys import prefix_end
 from storage.sqlite.database import check_row, read_number, read_revisions, translated
 from storage.store import Event, KeyValue, Page
@@ -38,9 +38,8 @@ _COUNT = f"SELECT count(*) FROM ({_LAST})"
 
 # The + keeps SQLite from going by the key: the order of revisions is the order of the table.
 _EVENTS = """
-    SELECT log.revision, log.key, log.previous, log.deleted, log.checksum, log.value, old.previous, old.deleted, old.checksum, old.value
-    FROM log LEFT JOIN log AS old ON old.revision = log.previous
-    WHERE log.revision > ? AND log.revision <= ? AND +log.key >= ? AND +log.key < ? ORDER BY log.revision LIMIT ?"""
+    SELECT revision, key, previous, deleted, checksum, value FROM log
+    WHERE revision > ? AND revision <= ? AND +key >= ? AND +key < ? ORDER BY revision LIMIT ?"""
 
 
 class Reader:
@@ -137,11 +136,6 @@ def _key_value(row: tuple[Any, ...]) -> KeyValue:
 
 
 def _event(row: tuple[Any, ...]) -> Event:
-    revision, key, previous, deleted, expected, value = row[:6]
+    revision, key, previous, deleted, expected, value = row
     check_row(revision, key, previous, deleted, expected, value)
-    old = None
-    if previous:
-        if row[9] is None:
-            raise Corrupted(f"what {key} was before revision {revision} is missing")
-        old = _key_value((previous, key, *row[6:]))
-    return Event(revision, key, None if deleted else value, old)
+    return Event(revision, key, None if deleted else value)

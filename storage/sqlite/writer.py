@@ -9,20 +9,25 @@ Compaction marks what is forgotten first and removes the rows in small steps bet
 from __future__ import annotations
 
 import asyncio
+import json
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import apsw
 
-from storage.errors import KeyExists, KeyNotFound, RevisionConflict, StoreError, StoreLocked, Unavailable, Unknown, ValueTooLarge
+from storage.errors import Corrupted, KeyExists, KeyNotFound, RevisionConflict, StoreError, StoreLocked, Unavailable, Unknown, ValueTooLarge
 from storage.sqlite.config import SqliteConfig
 from storage.sqlite.database import check_row, checksum, read_number, read_revisions, translated
 from storage.store import Event, KeyValue
 
-_LIVE = "SELECT revision, previous, deleted, checksum, value FROM log WHERE key = ? ORDER BY revision DESC LIMIT 1"
+# The keys come as a JSON array: one statement for a group takes a fifth of what one for each key does. The index has the answer.
+_LIVE = """
+    SELECT wanted.value, (SELECT revision * (NOT deleted) FROM log WHERE key = wanted.value ORDER BY revision DESC LIMIT 1)
+    FROM json_each(?) AS wanted"""
+_ROW = "SELECT previous, deleted, checksum, value FROM log WHERE revision = ?"
 _ANY_LIVE = """
     SELECT log.key, log.value, log.revision
     FROM (SELECT max(revision) AS revision, deleted FROM log GROUP BY key) AS last JOIN log ON log.revision = last.revision
@@ -34,8 +39,7 @@ _SWEEP_SUPERSEDED = """
 _SWEEP_DELETED = "DELETE FROM log WHERE revision > ? AND revision <= ? AND deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A create (nothing expected), an update, or a delete (no value)."""
 
     key: str
@@ -212,20 +216,24 @@ class Writer:
 
     def _write(self, writes: Sequence[Write]) -> Group:
         self._begin()
+        keys = json.dumps([write.key for write in writes])
+        live: dict[str, int | None] = dict(self._cursor.execute(_LIVE, (keys,)))
         revision = self.revision
         outcomes: list[Outcome] = []
         events: list[Event] = []
         for write in writes:
+            key, value = write.key, write.value
             try:
-                previous = self._checked(write)
-                event = self._append(revision + 1, write.key, write.value, previous)
+                superseded = self._checked(write, live[key] or 0)
+                last = self._row(key, superseded).value if value is None else value
+                self._append(revision + 1, key, value, superseded)
             except StoreError as error:
                 outcomes.append(error)
             else:
                 revision += 1
-                events.append(event)
-                last = previous.value if write.value is None and previous is not None else write.value
-                outcomes.append(KeyValue(write.key, last or b"", revision))
+                live[key] = 0 if value is None else revision
+                events.append(Event(revision, key, value))
+                outcomes.append(KeyValue(key, last, revision))
         swept = self._sweep(2 * len(events)) if events else self._swept_revision
         self._cursor.execute("COMMIT")
         self.revision, self._swept_revision = revision, swept
@@ -247,33 +255,33 @@ class Writer:
             self._listener.failed(self._failure)
             raise self._failure
 
-    def _checked(self, write: Write) -> KeyValue | None:
-        """Return what the write replaces, when it may."""
-        key, expected = write.key, write.expected_revision
-        row = self._cursor.execute(_LIVE, (key,)).fetchone()
-        current = None
-        if row is not None and not row[2]:
-            revision, previous, deleted, expected_sum, value = row
-            check_row(revision, key, previous, deleted, expected_sum, value)
-            current = KeyValue(key, value, revision)
+    def _checked(self, write: Write, live: int) -> int:
+        """Return the revision of what the write replaces, which is live (0: nothing), when it may."""
+        expected = write.expected_revision
         if expected is None:
-            if current is not None:
-                raise KeyExists(current)
-        elif current is None:
-            raise KeyNotFound(key)
-        elif current.revision != expected:
-            raise RevisionConflict(current)
-        return current
+            if live:
+                raise KeyExists(self._row(write.key, live))
+        elif not live:
+            raise KeyNotFound(write.key)
+        elif live != expected:
+            raise RevisionConflict(self._row(write.key, live))
+        return live
 
-    def _append(self, revision: int, key: str, value: bytes | None, previous: KeyValue | None) -> Event:
+    def _row(self, key: str, revision: int) -> KeyValue:
+        row = self._cursor.execute(_ROW, (revision,)).fetchone()
+        if row is None:
+            raise Corrupted(f"the value of {key} at revision {revision} is missing")
+        previous, deleted, expected, value = row
+        check_row(revision, key, previous, deleted, expected, value)
+        return KeyValue(key, value, revision)
+
+    def _append(self, revision: int, key: str, value: bytes | None, superseded: int) -> None:
         stored, deleted = (b"", 1) if value is None else (value, 0)
-        superseded = 0 if previous is None else previous.revision
         row_sum = checksum(revision, key, superseded, deleted, stored)
         try:
             self._cursor.execute(_APPEND, (revision, key, superseded, deleted, row_sum, stored))
         except apsw.TooBigError as error:
             raise ValueTooLarge(f"{key}: {error}") from error
-        return Event(revision, key, value, previous)
 
     def _mark_compacted(self, revision: int) -> int:
         if revision > self.compact_revision:
@@ -316,7 +324,7 @@ class Writer:
     def _load(self, rows: Sequence[tuple[str, bytes]]) -> None:
         for key, value in rows:
             self._loaded_revision += 1
-            self._append(self._loaded_revision, key, value, None)
+            self._append(self._loaded_revision, key, value, 0)
 
     def _end_load(self, commit: bool) -> int:
         if not commit:

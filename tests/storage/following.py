@@ -73,17 +73,17 @@ async def write_history(store: Store) -> list[Event]:
 
     async def create(name: str, value: bytes) -> None:
         live[name] = await store.create(PODS + name, value)
-        events.append(Event(live[name].revision, PODS + name, value, None))
+        events.append(Event(live[name].revision, PODS + name, value))
 
     async def update(name: str, value: bytes) -> None:
         old = live[name]
         live[name] = await store.update(old.key, value, expected_revision=old.revision)
-        events.append(Event(live[name].revision, old.key, value, old))
+        events.append(Event(live[name].revision, old.key, value))
 
     async def delete(name: str) -> None:
         old = live.pop(name)
         gone = await store.delete(old.key, expected_revision=old.revision)
-        events.append(Event(gone.revision, old.key, None, old))
+        events.append(Event(gone.revision, old.key, None))
 
     await create("ns1/a", b"a1")
     await create("ns1/b", b"b1")

@@ -72,4 +72,4 @@ async def test_a_watch_resumes_where_it_was_before_the_restart(reopenable: Opene
     third = await store.update(first.key, b"three", expected_revision=second.revision)
     async with following(store, after_revision=first.revision) as watch:
         events = await watch.until_revision(third.revision)
-    assert [(event.revision, event.previous) for event in events] == [(second.revision, first), (third.revision, second)]
+    assert [(event.revision, event.value) for event in events] == [(second.revision, b"two"), (third.revision, b"three")]

@@ -17,7 +17,7 @@ Watch = AsyncGenerator[WatchBatch, None]
 
 
 def event(revision: int, key: str = "/a/x") -> Event:
-    return Event(revision, key, b"value", None)
+    return Event(revision, key, b"value")
 
 
 async def nothing(after: int, upto: int) -> tuple[Sequence[Event], int]:

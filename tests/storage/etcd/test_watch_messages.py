@@ -29,12 +29,12 @@ def response(revision: int, **fields: Any) -> bytes:
 
 
 def creation(revision: int) -> bytes:
-    kv = {"key": b"/pods/a%d" % revision, "value": b"x", "create_revision": revision, "mod_revision": revision}
+    kv = {"key": b"/pods/a%d" % revision, "value": b"x", "mod_revision": revision}
     return response(revision, events=[{"kv": kv}])
 
 
 def event(revision: int) -> Event:
-    return Event(revision, f"/pods/a{revision}", b"x", None)
+    return Event(revision, f"/pods/a{revision}", b"x")
 
 
 async def test_what_comes_together_is_passed_on_together_and_an_end_behind_it_takes_nothing_away() -> None:

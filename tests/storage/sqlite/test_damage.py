@@ -43,10 +43,14 @@ async def test_a_changed_value_is_found_by_each_way_of_reading(tmp_path: Path) -
     with pytest.raises(Corrupted):
         await store.list(PODS)
     with pytest.raises(Corrupted):
-        await store.update(A, b"new", expected_revision=first)
+        await store.create(A, b"new")
+    with pytest.raises(Corrupted):
+        await store.delete(A, expected_revision=first)
     async with following(store, after_revision=first - 1) as watch:
         with pytest.raises(Corrupted):
             await watch.batch()
+    mended = await store.update(A, b"new", expected_revision=first)
+    assert await store.get(A) == mended
     assert (await store.create(PODS + "ns1/c", b"goes on")).revision > first + 1
     await store.close()
 
