@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: install run test test-slow test-load e2e bench docs lint lock tools clean
+.PHONY: install run test test-slow test-load test-compiled wheel e2e bench docs lint lock tools clean
 
 install: $(VENV)/.installed
 
@@ -22,6 +22,16 @@ test: install
 test-slow: install
 	$(BIN)/python -m pytest -m "slow and not load"
 
+# The same modules, compiled (see setup.py): in front of the others on the path, with the checkout behind it for the tests alone.
+test-compiled: install
+	COMPILED=$$(tests/tools/build compiled) && \
+	PYTHONSAFEPATH=1 PYTHONPATH=$$COMPILED:$(CURDIR) CLRK_TESTED=compiled $(BIN)/python -m pytest -o pythonpath= -m "not slow and not load" \
+	  tests/test_compiled.py tests/apiserver tests/core tests/http2 tests/meta tests/openapi tests/storage/cache
+
+# A wheel for this platform and Python, with these modules compiled; needs a C compiler.
+wheel: install
+	CLRK_COMPILE=1 $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
 # Behind a real kube-apiserver, with its controllers.
 e2e: install
 	$(BIN)/python -m pytest -m e2e
@@ -31,7 +41,7 @@ test-load: install
 
 # Starts the Go servers beside ours and writes docs/performance.md; half an hour, on a machine that does nothing else.
 bench: install
-	tests/tools/build kube-apiserver sample-apiserver etcd loadgen
+	tests/tools/build kube-apiserver sample-apiserver etcd loadgen compiled
 	$(BIN)/python -m tests.bench
 
 docs: install

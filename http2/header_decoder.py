@@ -72,6 +72,8 @@ class HeaderDecoder(Generic[_Field]):
                 index = byte & 0x7F
                 if index == 0x7F:
                     index, at = _number(block, at, 0x7F)
+                if not index:
+                    raise ValueError("no field has the number 0")
                 entry = static[index] if index <= _STATIC else table[index - _STATIC - 1]
             elif byte & 0x40:
                 entry, at = self._literal(block, at, byte & 0x3F, 0x3F)

@@ -43,7 +43,7 @@ def _items_rule(schema: Schema, items: Schema, check: Check) -> Check:
         for index, item in enumerate(value):
             if item.__class__ is plain:
                 continue
-            previous = ABSENT
+            previous: JSON = ABSENT
             if before:
                 identity = key_of(item, keys)
                 previous = ABSENT if identity is None else before.get(identity, ABSENT)

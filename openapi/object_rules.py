@@ -73,7 +73,7 @@ def _properties_rule(schema: Schema, check_of: Callable[[Schema], Check]) -> Che
             check = check_at(key)
             if check is None:
                 continue
-            previous = ABSENT
+            previous: JSON = ABSENT
             if before is not None:
                 previous = before.get(key, ABSENT)
                 if item is previous:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +24,7 @@ import orjson
 from apiserver.meta import json_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable
 
     from apiserver.meta.resource import ResourceKind
     from storage.store import KeyValue

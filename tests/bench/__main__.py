@@ -15,7 +15,7 @@ from tests.bench.report import changes, figures_before, write_report
 from tests.bench.scenarios import FULL, MAIN, QUICK, Scenario, scenarios
 from tests.bench.servers import ROOT, Servers
 
-SERVERS = ("crd", "sample", "sqlite", "etcd", "workers")
+SERVERS = ("crd", "sample", "sqlite", "etcd", "workers", "sqlite-compiled", "etcd-compiled")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

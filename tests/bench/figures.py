@@ -14,6 +14,8 @@ TITLES: Final = {
     "sqlite": "ours, SQLite",
     "etcd": "ours, etcd",
     "workers": "ours, etcd, 2 workers",
+    "sqlite-compiled": "ours, SQLite, compiled",
+    "etcd-compiled": "ours, etcd, compiled",
 }
 """The servers that are compared, by their keys."""
 

@@ -123,7 +123,8 @@ HUNDRED: Final = "Many objects"
 WATCHES: Final = "Watchers"
 MIXED: Final = "Mixed load"
 PROCESSES: Final = "One process and several"
-SECTIONS: Final = (MAIN, CLIENTS, SIZES, LISTS, HUNDRED, WATCHES, MIXED, PROCESSES)
+COMPILED: Final = "Plain and compiled"
+SECTIONS: Final = (MAIN, COMPILED, CLIENTS, SIZES, LISTS, HUNDRED, WATCHES, MIXED, PROCESSES)
 
 _FREE: Final = 1_000_000
 """Numbers from here on are free in every namespace."""
@@ -134,6 +135,7 @@ def scenarios(sizes: Sizes) -> tuple[Scenario, ...]:
     stock = Stock("stock", sizes.stock, 2_400)
     return (
         *_headline(sizes, stock),
+        *_compiled(sizes, stock),
         *_clients(sizes, stock),
         *_object_sizes(sizes),
         *_lists(sizes, stock),
@@ -186,6 +188,22 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
         row("start", f"start until /readyz, {count} objects", _start, "≤ 1 s", probe="never"),
         row("aggregated-16", "GET through kube-apiserver, 16 in flight", _get(16), "≥ 2,300/s, ≤ 200 µs", 200, **behind),
         row("aggregated-64", "the same, 64 in flight", _get(64), "≥ 1,700/s, ≤ 300 µs", 300, **behind),
+    )
+
+
+def _compiled(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
+    ours = frozenset(("sqlite", "etcd", "sqlite-compiled", "etcd-compiled"))
+
+    def row(name: str, title: str, do: Callable[[Work], Figures], **more: Any) -> Scenario:
+        return Scenario(f"compiled-{name}", title, COMPILED, stock, do, servers=ours, probe="never", **more)
+
+    return (
+        row("create", "create, 32 clients", _create),
+        row("patch", "merge patch, 16 clients", _patch),
+        row("apply", "server-side apply that changes nothing, 16 clients", _apply),
+        row("get", f"GET, {sizes.clients[2]} clients", _get(sizes.clients[2])),
+        row("start", f"start until /readyz, {sizes.stock:,} objects", _start),
+        row("aggregated", "GET through kube-apiserver, 16 in flight", _get(16), through_kube=True),
     )
 
 

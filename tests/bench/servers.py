@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from apiserver import kinds
 from apiserver.certificates import Certificates, make_client, prepare_certificates, write_kubeconfig
+from tests.bench.figures import TITLES
 from tests.differential.twin import definition
 from tests.tools import path
 from tests.tools.etcd import Etcd, free_ports
@@ -216,11 +217,11 @@ class Servers:
         """Start the servers that were asked for, and what they need; stop everything at the end of the block."""
         servers: dict[str, Server] = {}
         with ExitStack() as stack:
-            if {*self.keys} != {"sqlite"}:
+            if not {*self.keys} <= {"sqlite", "sqlite-compiled"}:
                 self._etcd.launch()
                 stack.callback(self._etcd.stop)
                 _wait_healthy(self._etcd)
-            ours = dict.fromkeys(("sqlite", "etcd", "workers"), self._ours)
+            ours = dict.fromkeys(("sqlite", "etcd", "workers", "sqlite-compiled", "etcd-compiled"), self._ours)
             makers = {**ours, "crd": self._kube_apiserver, "sample": self._sample_apiserver}
             # sample-apiserver asks kube-apiserver for namespaces and identities.
             needed = {*self.keys, *(("crd",) if "sample" in self.keys else ())}
@@ -239,21 +240,27 @@ class Servers:
         command = [sys.executable, "-m", "apiserver", "serve", f"--data-dir={data_dir}", f"--secure-port={port}"]
         command.append(f"--client-ca-file={self._pki.authority.certificate_file}")
         command += [f"--requestheader-client-ca-file={self._front_proxy.authority.certificate_file}"]
-        title, others = "ours, SQLite", {}
-        if key != "sqlite":
-            title, others = "ours, etcd", {"etcd": self._etcd.pid}
+        others: dict[str, int] = {}
+        if not key.startswith("sqlite"):
+            others = {"etcd": self._etcd.pid}
             command += [f"--etcd-servers={self._etcd.url}", f"--etcd-prefix=/clrk-{key}"]
         if key == "workers":
-            title = "ours, etcd, 2 workers"
             command.append("--workers=2")
         log = self.folder / f"clrk-{key}.log"
-        environment = self._installed()
-        return Server(key, title, tuple(command), port, log, client, others=others, environment=environment, has_loop=key != "workers")
+        environment = self._installed(compiled=key.endswith("-compiled"))
+        has_loop = key != "workers"
+        return Server(key, TITLES[key], tuple(command), port, log, client, others=others, environment=environment, has_loop=has_loop)
 
-    def _installed(self) -> dict[str, str]:
-        """An environment in which our modules are compiled once, as an installed package's are, and not for each start from a checkout."""
+    def _installed(self, *, compiled: bool) -> dict[str, str]:
+        """An environment in which our modules are compiled once, as an installed package's are, and not for each start from a checkout.
+
+        `compiled`: it holds the package whose arithmetic is compiled to machine code.
+        """
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        return kept | {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
+        added = {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
+        if compiled:
+            added |= {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(path("compiled"))}
+        return kept | added
 
     def _kube_apiserver(self, key: str) -> Server:
         (port,) = free_ports(1)

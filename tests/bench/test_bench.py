@@ -62,10 +62,13 @@ def test_a_scenario_that_fails_and_a_server_that_dies_cost_their_own_row_only(tm
 
 @pytest.mark.slow
 def test_all_servers_do_the_same_work(tmp_path: Path) -> None:
-    names = ("create-etcd", "get", "list-gzip", "patch-etcd", "watch", "aggregated-16", "start", "processes-get", "processes-memory")
-    measured = measure(tmp_path, ("crd", "sample", "sqlite", "etcd", "workers"), [one for one in ALL if one.name in names])
+    names = ["create-etcd", "get", "list-gzip", "patch-etcd", "watch", "aggregated-16", "start", "processes-get", "processes-memory"]
+    names += ["compiled-get", "compiled-start"]
+    keys = ("crd", "sample", "sqlite", "etcd", "workers", "sqlite-compiled")
+    measured = measure(tmp_path, keys, [one for one in ALL if one.name in names])
+    compared = {"processes": {"etcd", "workers"}, "compiled": {"sqlite", "sqlite-compiled"}}
     for name, row in measured.figures.items():
-        assert row.keys() >= ({"etcd", "workers"} if name.startswith("processes-") else {"sample", "etcd"}), name
+        assert row.keys() >= compared.get(name.partition("-")[0], {"sample", "etcd"}), name
         for figures in row.values():
             check(figures)
 
