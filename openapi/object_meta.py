@@ -150,6 +150,13 @@ _REQUIRED_STRINGS: Final = ("apiVersion", "kind", "name", "uid")
 """Members of an owner reference that Go writes even when they are empty."""
 _LISTS: Final = {"ownerReferences": "OwnerReference", "managedFields": "ManagedFieldsEntry"}
 _OBJECT_META: Final = _STRUCTS["ObjectMeta"]
+_CLASSES: Final[dict[str, type]] = {
+    **dict.fromkeys(_OBJECT_META, str),
+    **dict.fromkeys(("generation", "deletionGracePeriodSeconds"), int),
+    **dict.fromkeys(("labels", "annotations"), dict),
+    **dict.fromkeys(("finalizers", *_LISTS), list),
+}
+_NOTHING: Final[dict[str, JSON]] = {}
 
 
 def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
@@ -197,6 +204,38 @@ def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
     for key in gone:
         del metadata[key]
     return [[*path, "metadata"] for path in unknown] if unknown else None
+
+
+def normalize_stored_metadata(holder: dict[str, Any]) -> None:
+    """The same for what lies in the store, whoever wrote it: members of the wrong type are removed, as upstream does.
+
+    Raises:
+        MetadataTypeError: the metadata is no object.
+    """
+    metadata = holder.get("metadata")
+    try:
+        normalize_metadata(holder)
+    except MetadataTypeError:
+        if metadata.__class__ is not dict:
+            raise
+        holder["metadata"] = {key: item for key, item in metadata.items() if _is_sound(key, item)}
+
+
+def is_sound_at_a_glance(metadata: dict[str, JSON]) -> bool:
+    """Whether nothing but known members of the right type is there; what is in lists is not looked at."""
+    for key, item in metadata.items():
+        if item.__class__ is not _CLASSES.get(key):
+            return False
+    labels: dict[str, JSON] = metadata.get("labels", _NOTHING)
+    return {item.__class__ for item in labels.values()} <= {str}
+
+
+def _is_sound(key: str, item: JSON) -> bool:
+    try:
+        normalize_metadata({"metadata": {key: item}})
+    except MetadataTypeError:
+        return False
+    return True
 
 
 def _list_of(value: JSON, struct: str, path: str) -> tuple[JSON, Unknown]:

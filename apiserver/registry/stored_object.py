@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from apiserver.meta import json_codec
+from openapi.object_meta import MetadataTypeError, is_sound_at_a_glance, normalize_stored_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -292,8 +293,13 @@ class ObjectCodec:
         """Read what is in the store, whoever wrote it: an UnreadableObject, if that is not an object with a name and a uid."""
         try:
             value = orjson.loads(stored.value)
-            return self.encode(value).stored(stored)
-        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+            if not is_sound_at_a_glance(value["metadata"]):
+                normalize_stored_metadata(value)
+            encoded = self.encode(value)
+            if not encoded.value.startswith(b'"uid":"', encoded.split):
+                raise TypeError("a uid that is not written as it is")  # where it stands would not be known
+            return encoded.stored(stored)
+        except (orjson.JSONDecodeError, MetadataTypeError, AttributeError, KeyError, TypeError) as error:
             path = stored.key.removeprefix(self._root)
             namespace, name = path.split("/", 1) if self._namespaced and "/" in path else ("", path)
             return UnreadableObject(stored, namespace, name, _problem_of(stored.value, error))

@@ -23,6 +23,7 @@ from apiserver.meta.validation import finalizer_warnings, object_meta_errors, ob
 from apiserver.registry import scaling
 from openapi import normalize, validate
 from openapi.gotext import quote
+from openapi.object_meta import normalize_stored_metadata
 from openapi.structural import ABSENT
 
 if TYPE_CHECKING:
@@ -95,13 +96,14 @@ class Strategy:
             )
 
     def read(self, current: StoredObject) -> dict[str, Any]:
-        """The value of a stored object, normalized by the schema of today, whatever held when it was written."""
+        """The value of a stored object, normalized by the schema of today, whatever held when it was written, and whoever wrote it."""
         value = current.object()
         try:
             self.normalize(value)
         except normalize.MetadataTypeError:
-            # Somebody else has written that. It is shown as it is, and can be replaced.
-            return current.object()
+            value = current.object()
+            normalize_stored_metadata(value)
+            self.normalize(value)
         return value
 
     # Before an object is stored

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import aiohttp
+import orjson
+import pytest
 
 from apiserver.access import standalone
 from apiserver.app import build_app
@@ -15,7 +18,7 @@ from apiserver.certificates import Certificates
 from apiserver.config import Config
 from apiserver.request import RequestInfo, User
 from storage.memory import MemoryStore
-from tests.apiserver.reading import ALL_GADGETS, GADGETS, brief, change, create, gadgets_of, read, watching
+from tests.apiserver.reading import ALL_GADGETS, GADGETS, TABLE, brief, change, create, gadgets_of, read, watching
 from tests.apiserver.running import listening
 from tests.apiserver.status_assertions import assert_status
 
@@ -97,6 +100,44 @@ async def test_it_is_served_again_when_it_is_mended(client: aiohttp.ClientSessio
     await overwrite(store, sound)
     assert (await read(client, f"{GADGETS}/broken"))["metadata"]["uid"] == created["metadata"]["uid"]
     assert len((await read(client, GADGETS))["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        pytest.param("unknown", {"a": 1}, id="unknown, behind the uid"),
+        pytest.param("labels", "app", id="labels that are a text"),
+        pytest.param("labels", {"app": 1}, id="a label that is a number"),
+        pytest.param("annotations", [], id="annotations that are a list"),
+        pytest.param("finalizers", [["a"]], id="a finalizer that is a list"),
+        pytest.param("ownerReferences", [1], id="an owner that is a number"),
+        pytest.param("managedFields", [1], id="managed fields that are a number"),
+        pytest.param("generation", "1", id="a generation that is a text"),
+        pytest.param("creationTimestamp", {}, id="a time that is an object"),
+    ],
+)
+async def test_metadata_that_nobody_could_have_sent_spoils_nothing(
+    client: aiohttp.ClientSession, store: MemoryStore, member: str, value: Any
+) -> None:
+    created = await create(client, "broken", labels={"app": "x"})
+    created["metadata"].pop("resourceVersion")
+    created["metadata"][member] = value
+    await overwrite(store, orjson.dumps(created))
+    (listed,) = (await read(client, GADGETS))["items"]
+    assert (await read(client, f"{GADGETS}/broken")) == {"apiVersion": "example.dev/v1", "kind": "Gadget", **listed}
+    await read(client, GADGETS, accept=TABLE)
+    assert len((await read(client, GADGETS, labelSelector="app=x"))["items"]) == (member != "labels")
+    changed = await change(client, "broken", {"spec": {"replicas": 3}})
+    assert changed["spec"]["replicas"] == 3
+    assert changed["metadata"].get(member) != value
+
+
+async def test_a_uid_that_is_not_written_as_it_is_makes_it_unreadable(client: aiohttp.ClientSession, store: MemoryStore) -> None:
+    created = await create(client, "broken")
+    created["metadata"]["uid"] = "\u00e9"
+    await overwrite(store, orjson.dumps(created))
+    async with client.get(f"{GADGETS}/broken") as response:
+        assert "object not decodable" in (await assert_status(response, 500, "InternalError"))["message"]
 
 
 class _NothingUnsafe:
