@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from storage.store import WatchBatch
 
 _log = logging.getLogger(__name__)
+_UNSEEN = 128
+"""Writes that a snapshot may lack before it is made although nobody looks: as many copies of blocks are spared at most."""
 
 
 class Subscriber(Protocol[E]):
@@ -52,7 +54,9 @@ class Image(Generic[E]):
         """Make an empty image. `decode_written` returns the entry of a write whose writer has brought it along."""
         self.prefix = prefix
         self.entries: dict[str, E] = {}
-        self.snapshot: Snapshot[E] = Snapshot(0)
+        self._snapshot: Snapshot[E] = Snapshot(0)
+        self._unseen: dict[str, E | None] = {}
+        """What has been written since that snapshot; None for a deletion."""
         self.revision = 0
         """All writes up to this one have been applied."""
         self.listed = False
@@ -79,7 +83,8 @@ class Image(Generic[E]):
         """
         if snapshot.revision < self.revision:
             raise Corrupted(f"the store lists at revision {snapshot.revision} after it had given {self.revision}")
-        self.entries, self.snapshot = entries, snapshot
+        self.entries, self._snapshot = entries, snapshot
+        self._unseen.clear()
         self.history = self._history_from(snapshot.revision)
         self.revision = snapshot.revision
         self.listed = True
@@ -123,13 +128,12 @@ class Image(Generic[E]):
                     entries.pop(key, None)
                 else:
                     entries[key] = entry
-            in_order = writes.items() if len(writes) == 1 else sorted(writes.items(), key=_key_of)
-            self.snapshot = self.snapshot.write(self.revision, in_order)
+            self._unseen.update(writes)
+            if len(self._unseen) > _UNSEEN:
+                self._look()
             self.history.append(changes)
             for subscriber in self._subscribers:
                 self._tell(subscriber.changes, changes)
-        elif self.revision > seen:
-            self.snapshot = self.snapshot.at(self.revision)
         if progress >= self.revision:
             self.history.expire()
             for subscriber in self._subscribers:
@@ -165,6 +169,17 @@ class Image(Generic[E]):
             reader.set()
 
     # Looking at it
+
+    @property
+    def snapshot(self) -> Snapshot[E]:
+        """All entries at `revision`. Made when somebody looks: who writes need not pay for each one."""
+        if self._snapshot.revision != self.revision:
+            self._look()
+        return self._snapshot
+
+    def _look(self) -> None:
+        self._snapshot = self._snapshot.write(self.revision, sorted(self._unseen.items(), key=_key_of))
+        self._unseen.clear()
 
     @property
     def oldest_revision(self) -> int:

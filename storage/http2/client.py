@@ -21,6 +21,8 @@ from storage.http2.header_blocks import HEADER_BLOCK_BYTES, HeaderReader, Header
 STREAM_WINDOW_BYTES = 1 << 22
 """How much of one stream the peer may send ahead of its owner."""
 _CONNECTION_WINDOW_BYTES = 1 << 30  # streams have bounds of their own
+_PONG_SECONDS = 0.01
+_PONGS = 100  # that wait for no more than this
 _UNANSWERED = 1000  # answers to pings and settings that a peer may have us keep while it reads nothing
 _SECOND_LOOK_SECONDS = 0.05
 _GOODBYE_SECONDS = 1.0  # for the peer to read what was written before the end
@@ -92,6 +94,7 @@ class ClientConnection(asyncio.Protocol):
         self._flushing = False
         self._paused = False
         self._unanswered = 0
+        self._pongs: list[bytes] = []
         self._streams: dict[int, Stream] = {}
         self._waiting: deque[Stream] = deque()
         self._blocked: deque[Stream] = deque()
@@ -257,11 +260,28 @@ class ClientConnection(asyncio.Protocol):
             out, self._out = self._out, []
             self._transport.write(b"".join(out))
 
-    def _answer(self, data: bytes) -> None:
+    def _pong(self, payload: bytes) -> None:
+        """Answer a ping a moment later.
+
+        A server in Go measures the line with whatever it receives, by one ping at a time. Answered at once, they would come with each
+        request, and wake both sides once more for it.
+        """
+        self._note_asked()
+        self._pongs.append(frames.frame(frames.PING, frames.ACK, 0, payload))
+        if len(self._pongs) == 1:
+            self._loop.call_later(_PONG_SECONDS, self._write_pongs)
+        elif len(self._pongs) == _PONGS:
+            self._write_pongs()
+
+    def _write_pongs(self) -> None:
+        if self._pongs:
+            self._write(b"".join(self._pongs))
+            self._pongs.clear()
+
+    def _note_asked(self) -> None:
         self._unanswered += self._paused
         if self._unanswered > _UNANSWERED:
             raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "the peer asks and does not read")
-        self._write(data)
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
@@ -302,7 +322,7 @@ class ClientConnection(asyncio.Protocol):
             if len(payload) != 8:
                 raise ProtocolError(ErrorCode.FRAME_SIZE_ERROR, "a PING of another size")
             if not flags & frames.ACK:
-                self._answer(frames.frame(frames.PING, frames.ACK, 0, payload))
+                self._pong(payload)
         elif kind == frames.WINDOW_UPDATE:
             self._on_window_update(stream_id, frames.uint(payload))
         elif kind == frames.RST_STREAM:
@@ -328,7 +348,8 @@ class ClientConnection(asyncio.Protocol):
                 self._max_frame = max(value, frames.FRAME_BYTES)
             elif setting == frames.MAX_CONCURRENT_STREAMS:
                 self._max_streams = value
-        self._answer(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        self._note_asked()
+        self._write(frames.frame(frames.SETTINGS, frames.ACK, 0))
         self._pump()
         self._begin_waiting()
 

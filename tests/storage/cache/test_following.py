@@ -296,7 +296,7 @@ async def test_verify_finds_nothing_in_a_sound_cache_and_a_difference_in_a_broke
     notes = Notes()
     cache.subscribe(notes)
     wrong = Item(PREFIX + "3", 2, b"0")
-    cache._image.snapshot = cache._image.snapshot.write(cache.revision, [(wrong.key, wrong)])
+    cache._image._snapshot = cache._image.snapshot.write(cache.revision, [(wrong.key, wrong)])
     cache._image.entries[wrong.key] = wrong
     with pytest.raises(Corrupted, match=rf"holds \('{PREFIX}3', 2\) where the store has \('{PREFIX}3', \d+\)"):
         await cache.verify()
@@ -309,7 +309,7 @@ async def test_verify_finds_what_the_store_has_no_more_and_what_the_cache_lacks(
     await cache.create(PREFIX + "b", b"1")
     extra = Item(PREFIX + "z", 2, b"1")
     for write in ((PREFIX + "b", None), (extra.key, extra)):
-        cache._image.snapshot = cache._image.snapshot.write(cache.revision, [write])
+        cache._image._snapshot = cache._image.snapshot.write(cache.revision, [write])
         notes = Notes()
         cache.subscribe(notes)
         with pytest.raises(Corrupted):

@@ -25,6 +25,19 @@ async def test_an_own_write_is_there_when_it_returns(cache: WatchCache[Item]) ->
     assert cache.revision >= deleted.revision
 
 
+@pytest.mark.parametrize("writes", [1, 500])
+async def test_a_snapshot_shows_what_has_been_written_since_somebody_looked(cache: WatchCache[Item], writes: int) -> None:
+    kept, gone = await cache.create(KEY, b"kept"), await cache.create(KEY + "-gone", b"gone")
+    before = cache.snapshot()
+    created = [await cache.create(f"{KEY}-{n}", b"new") for n in range(writes)]
+    again = await cache.update(KEY, b"again", expected_revision=kept.revision)
+    await cache.delete(gone.key, expected_revision=gone.revision)
+    assert {item.key: item.revision for item in cache.snapshot().iterate()} == {item.key: item.revision for item in [again, *created]}
+    assert [item.key for item in cache.snapshot().iterate()] == sorted(item.key for item in [again, *created])
+    assert cache.snapshot().revision == cache.revision
+    assert [item.value for item in before.iterate()] == [b"kept", b"gone"]
+
+
 async def test_refused_writes_raise_what_the_store_raises(cache: WatchCache[Item]) -> None:
     created = await cache.create(KEY, b"1")
     with pytest.raises(KeyExists):

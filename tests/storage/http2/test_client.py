@@ -172,10 +172,12 @@ async def test_a_receiver_without_room_holds_the_peer_up_and_lets_it_go_on() -> 
         assert slow.error is not None
 
 
-async def test_pings_are_answered() -> None:
+@pytest.mark.parametrize("count", [1, 250])
+async def test_pings_are_answered(count: int) -> None:
     async with connected() as (_, peer):
-        peer.send(frames.frame(frames.PING, 0, 0, b"12345678"))
-        assert (await peer.next_frame(frames.PING))[1:] == (frames.ACK, 0, b"12345678")
+        words = [b"%8d" % n for n in range(count)]
+        peer.send(b"".join(frames.frame(frames.PING, 0, 0, word) for word in words))
+        assert [(await peer.next_frame(frames.PING))[1:] for _ in words] == [(frames.ACK, 0, word) for word in words]
 
 
 async def test_a_peer_that_is_silent_is_asked_and_then_left() -> None:
