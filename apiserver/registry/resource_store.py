@@ -159,7 +159,7 @@ class ResourceStore:
             await admission.validate(value, None)
         if metadata.pop("resourceVersion", "").strip("0"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        encoded = self.codec.encode(value)
+        encoded = self.codec.encode(value, is_normal=admission is None)
         key = self.codec.key(namespace, encoded.name)
         if write.dry_run:
             await self.cache.fresh()
@@ -337,7 +337,8 @@ class ResourceStore:
             await admission.validate(value, old)
         if content == current.content:
             keep_times(value["metadata"], old["metadata"])
-        return self.codec.encode(value, content=content), deletion.goes_with_update(value["metadata"], old["metadata"])
+        encoded = self.codec.encode(value, content=content, is_normal=admission is None)
+        return encoded, deletion.goes_with_update(value["metadata"], old["metadata"])
 
     def _check_version(self, current: StoredObject, value: dict[str, Any]) -> None:
         given = value["metadata"].get("resourceVersion", "")

@@ -62,6 +62,7 @@ class StoredObject:
         "_metadata_end",
         "_newer",
         "_split",
+        "is_normal",
         "key",
         "labels",
         "name",
@@ -87,6 +88,8 @@ class StoredObject:
         self._metadata_end = encoded.metadata_end + len(version)
         self._fields = encoded.fields
         self._memo: dict[str, Any] | None = None
+        self.is_normal = encoded.is_normal
+        """Whether it is known to be what the normalizer of today leaves as it is."""
 
     @property
     def wire(self) -> bytes:
@@ -232,6 +235,7 @@ class EncodedObject:
     uid: str
     labels: Mapping[str, str]
     fields: Mapping[str, str]
+    is_normal: bool = False
 
     @property
     def split(self) -> int:
@@ -266,10 +270,11 @@ class ObjectCodec:
         content = {key: member for key, member in value.items() if key not in _TYPE_AND_METADATA}
         return b"," + _dumps(content)[1:] if content else b"}"
 
-    def encode(self, value: Mapping[str, Any], *, content: bytes | None = None) -> EncodedObject:
+    def encode(self, value: Mapping[str, Any], *, content: bytes | None = None, is_normal: bool = False) -> EncodedObject:
         """Bring an object (with name and uid) into stored form; `content` saves encoding again what `encode_content` made.
 
-        A resourceVersion in the object is left out. The labels are kept, not copied: the caller must not change them afterwards.
+        `is_normal` says that it has been normalized, and changed by nobody who does not keep it so. A resourceVersion in the object is left
+        out. The labels are kept, not copied: the caller must not change them afterwards.
         """
         metadata = value["metadata"]
         if "resourceVersion" in metadata:
@@ -287,6 +292,7 @@ class ObjectCodec:
             uid=metadata["uid"],
             labels=metadata.get("labels") or _NO_LABELS,
             fields=self._fields_of(value) if self._selectable else _NO_LABELS,
+            is_normal=is_normal,
         )
 
     def decode(self, stored: KeyValue) -> StoredObject:

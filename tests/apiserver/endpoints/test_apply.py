@@ -244,6 +244,7 @@ async def _answered(client: aiohttp.ClientSession, address: str, value: Value) -
         metadata.pop(name, None)
     for entry in metadata.get("managedFields", ()):
         entry.pop("time", None)
+    metadata.get("managedFields", []).sort(key=json.dumps)  # they stand in the order of their times
     name = value["metadata"]["name"]
     answer = json.loads(json.dumps(answer).replace(f'"{name}"', '"N"').replace(f"/{name};", "/N;").replace(f'\\"{name}\\"', "N"))
     return response.status, response.headers.getall("Warning", []), answer

@@ -151,6 +151,30 @@ async def test_an_own_write_is_not_parsed_again(gadgets: ResourceStore, monkeypa
     assert gadgets.cache.ready
 
 
+async def test_what_is_not_known_to_be_normal_is_normalized_when_it_is_read(gadgets: ResourceStore, spied: SpiedStore) -> None:
+    strategy = gadgets.strategy
+    created = await gadgets.create("ns1", gadget(), Write(field_manager="m"))
+    updated = await gadgets.update("ns1", "x", scaled(2), Write(field_manager="m"))
+    seen = changing(lambda value: value.update(status={"phase": "on"}))
+    status = await gadgets.update("ns1", "x", seen, Write(field_manager="n"), subresource="status")
+    marked = await gadgets.update("ns1", "x", held("x.example/f"))
+    for own in (created, updated, status, marked):
+        assert own.is_normal
+        value = own.object()
+        strategy.normalize(value)
+        assert value == own.object()
+    deleting, _ = await gadgets.delete("ns1", "x", DeleteOptions())
+    assert not deleting.is_normal
+    written = deleting.value.replace(b'"replicas":2', b'"nonsense":1')
+    await spied.update(deleting.key, written, expected_revision=deleting.revision)
+    await gadgets.cache.fresh()
+    foreign = await gadgets.get("ns1", "x")
+    assert not foreign.is_normal
+    assert strategy.read(foreign)["spec"] == {"replicas": 1}
+    mended = await gadgets.update("ns1", "x", changing(lambda value: value["spec"].update(color="red")))
+    assert mended.object()["spec"] == {"color": "red", "replicas": 1}
+
+
 async def test_an_object_that_is_too_large_with_its_owners_is_stored_without_them(gadgets: ResourceStore, spied: SpiedStore) -> None:
     write = Write(field_manager="m")
     small = await gadgets.create("ns1", gadget("small"), write)
@@ -401,6 +425,7 @@ async def test_admission_may_change_and_refuse(gadgets: ResourceStore) -> None:
     write = Write(admission=Judge())
     created = await gadgets.create("ns1", gadget(), write)
     assert created.labels == {"judged": "yes"}
+    assert not created.is_normal  # who knows what it has put there
     with pytest.raises(APIError, match="too many"):
         await gadgets.update("ns1", "x", scaled(4), write)
     await gadgets.delete("ns1", "x", DeleteOptions(), write)
