@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,3 +37,18 @@ def test_nobody_without_mypy_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "mypyc.build", None)
     with pytest.raises(SystemExit, match="CLRK_COMPILE=1 needs mypy"):
         SETUP["extensions"]()
+
+
+def outcomes(path: str) -> list[str]:
+    """What comes of some random writes with the packages on this path."""
+    command = [sys.executable, "-m", "tests.random_writes", "1", "1500"]
+    environment = {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": path}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+
+
+def test_the_same_comes_of_random_writes_as_in_the_plain_build() -> None:
+    """Whatever a client sends: each annotation that does not hold would be another outcome, and a 500."""
+    plain = outcomes(str(ROOT))
+    assert outcomes(os.environ["PYTHONPATH"] if SUFFIX == ".so" else str(ROOT)) == plain
+    stored = [line for line in plain if '"kind":"WorkerPool","metadata":{' in line]
+    assert 300 < len(stored) < len(plain) - 300
