@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from apiserver.apply.field_set import LEAF, SELF, FieldSet
-from apiserver.apply.typed import is_granular, is_granular_list, is_granular_map, item_elements, item_schema, known_schema, same
-from openapi.structural import ABSENT, JSON, Schema
+from apiserver.apply import field_set
+from apiserver.apply.field_set import LEAF, FieldSet
+from apiserver.apply.shape import Shape
+from apiserver.apply.typed import same
+from openapi.structural import ABSENT, JSON
 
 
 class Comparison(NamedTuple):
@@ -21,112 +23,98 @@ class Comparison(NamedTuple):
     added: FieldSet
 
 
-def compare(old: dict[str, JSON], new: dict[str, JSON], schema: Schema) -> Comparison:
+def compare(old: dict[str, JSON], new: dict[str, JSON], shape: Shape) -> Comparison:
     """What `new` lacks, has otherwise, and has beyond `old`.
 
     Raises:
         TypedError: an item of a granular list cannot be told from others.
     """
-    result = Comparison({}, {}, {})
-    _compare_maps(old, new, schema, result)
-    return result
+    return Comparison(*_compare_maps(old, new, shape))
 
 
-def everything(value: JSON, schema: Schema) -> FieldSet:
-    """A value that was not there before: itself and all that is below it.
-
-    Raises:
-        TypedError: an item of a granular list cannot be told from others.
-    """
-    kind = value.__class__
-    if kind is dict:
-        if not value or not is_granular_map(schema):
-            return LEAF
-        fields: FieldSet = {SELF: LEAF}
-        properties = schema.properties
-        for name, item in value.items():
-            kind = item.__class__
-            if kind is dict or kind is list:
-                fields["f:" + name] = everything(item, properties.get(name) or known_schema(schema, name))
-            else:
-                fields["f:" + name] = LEAF
-        return fields
-    if kind is not list or not value or not is_granular_list(schema):
-        return LEAF
-    fields = {SELF: LEAF}
-    items = item_schema(schema)
-    for element, item in zip(item_elements(value, schema), value, strict=True):
-        fields[element] = LEAF if element in fields else everything(item, items)
-    return fields
+_Sets = tuple[FieldSet, FieldSet, FieldSet]
+"""What is removed, modified and added."""
 
 
-def _compare_maps(old: dict[str, JSON], new: dict[str, JSON], schema: Schema, result: Comparison) -> None:
-    properties = schema.properties
+def _compare_maps(old: dict[str, JSON], new: dict[str, JSON], shape: Shape) -> _Sets:
+    removed: FieldSet = {}
+    modified: FieldSet = {}
+    added: FieldSet = {}
     both = 0
     for name, after in new.items():
         before = old.get(name, ABSENT)
         if before is ABSENT:
-            result.added["f:" + name] = everything(after, known_schema(schema, name))
+            added["f:" + name] = shape.member(name).everything(after)
             continue
         both += 1
-        if before is not after and not same(before, after):
-            _compare_values("f:" + name, before, after, properties.get(name) or known_schema(schema, name), result)
+        if before is not after and not (after.__class__ is str and before == after):
+            _compare_values("f:" + name, before, after, shape.member(name), removed, modified, added)
     if both != len(old):
         for name, before in old.items():
             if name not in new:
-                result.removed["f:" + name] = everything(before, known_schema(schema, name))
+                removed["f:" + name] = shape.member(name).everything(before)
+    return removed, modified, added
 
 
-def _compare_values(element: str, before: JSON, after: JSON, schema: Schema, result: Comparison) -> None:
-    """Enter into `result` what differs between two values that are not the same."""
-    below = Comparison({}, {}, {})
+def _compare_values(
+    element: str, before: JSON, after: JSON, shape: Shape, removed: FieldSet, modified: FieldSet, added: FieldSet
+) -> None:
+    """Enter into the sets what differs between two values."""
     kind = before.__class__
-    if kind is dict and after.__class__ is dict and is_granular_map(schema):
-        _compare_maps(before, after, schema, below)
-    elif kind is list and after.__class__ is list and is_granular_list(schema):
-        _compare_lists(before, after, schema, below)
+    if kind is dict and after.__class__ is dict and shape.is_map:
+        gone, changed, new = _compare_maps(before, after, shape)
+    elif same(before, after):
+        return
+    elif kind is list and after.__class__ is list and shape.is_list:
+        gone, changed, new = _compare_lists(before, after, shape)
     else:
-        old_parts, new_parts = is_granular(before, schema), is_granular(after, schema)
-        if old_parts:
-            below.removed.update(everything(before, schema))
-            del below.removed[SELF]
-        if new_parts:
-            below.added.update(everything(after, schema))
-            del below.added[SELF]
-        if not (before is None and new_parts) and not (after is None and old_parts):
-            result.modified[element] = LEAF
-    for mine, theirs in zip(result, below, strict=True):
-        if theirs:
-            mine[element] = theirs
+        gone, changed, new = _parts(before, shape), LEAF, _parts(after, shape)
+        if not (before is None and new) and not (after is None and gone):
+            modified[element] = LEAF
+    if gone:
+        removed[element] = gone
+    if changed:
+        modified[element] = changed
+    if new:
+        added[element] = new
 
 
-def _compare_lists(old: list[JSON], new: list[JSON], schema: Schema, result: Comparison) -> None:
-    items = item_schema(schema)
-    before, after = _by_element(old, schema), _by_element(new, schema)
+def _parts(value: JSON, shape: Shape) -> FieldSet:
+    """What is in a value that has taken the place of another one, or has had to give it up."""
+    return field_set.below_self(shape.everything(value))
+
+
+def _compare_lists(old: list[JSON], new: list[JSON], shape: Shape) -> _Sets:
+    removed: FieldSet = {}
+    modified: FieldSet = {}
+    added: FieldSet = {}
+    items = shape.items
+    before, after = _by_element(old, shape), _by_element(new, shape)
     for element, theirs in after.items():
         mine = before.get(element)
         if mine is None:
-            result.added[element] = everything(theirs[0], items) if len(theirs) == 1 else LEAF
+            added[element] = items.everything(theirs[0]) if len(theirs) == 1 else LEAF
         elif len(mine) == len(theirs) == 1:
-            if mine[0] is not theirs[0] and not same(mine[0], theirs[0]):
-                _compare_values(element, mine[0], theirs[0], items, result)
+            if mine[0] is not theirs[0]:
+                _compare_values(element, mine[0], theirs[0], items, removed, modified, added)
         elif len(mine) > 1 and len(theirs) > 1:
             if not same(mine, theirs):
-                result.modified[element] = LEAF
+                modified[element] = LEAF
         elif len(mine) > 1:
             # What was there several times had no parts; now it has.
-            result.removed[element] = LEAF
-            result.added[element] = everything(theirs[0], items)
+            removed[element] = LEAF
+            added[element] = items.everything(theirs[0])
         else:
-            result.removed[element] = everything(mine[0], items)
-            result.added[element] = LEAF
+            removed[element] = items.everything(mine[0])
+            added[element] = LEAF
     for element, mine in before.items():
         if element not in after:
-            result.removed[element] = everything(mine[0], items) if len(mine) == 1 else LEAF
+            removed[element] = items.everything(mine[0]) if len(mine) == 1 else LEAF
+    return removed, modified, added
 
 
-def _by_element(values: list[JSON], schema: Schema) -> dict[str, list[JSON]]:
+def _by_element(values: list[JSON], shape: Shape) -> dict[str, list[JSON]]:
     grouped: dict[str, list[JSON]] = {}
-    for element, item in zip(item_elements(values, schema), values, strict=True):
+    for element, item in zip(shape.elements(values), values, strict=True):
         grouped.setdefault(element, []).append(item)
     return grouped

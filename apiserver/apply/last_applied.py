@@ -13,6 +13,7 @@ from apiserver.apply.applied_fields import applied_fields
 from apiserver.apply.checked import checked
 from apiserver.apply.compare import compare
 from apiserver.apply.field_set import LEAF, FieldSet, difference
+from apiserver.apply.shape import Shape
 from apiserver.apply.typed import TypedError
 from apiserver.meta import json_codec
 from openapi.structural import JSON, Schema
@@ -23,15 +24,18 @@ KUBECTL: Final = "kubectl"
 _ANNOTATIONS_LIMIT_BYTES: Final = 256 * 1024
 
 
-def still_applied(live: dict[str, JSON], api_version: str, schema: Schema) -> FieldSet:
-    """The fields of the annotation that the live object has as they were applied; empty when there is no (readable) annotation."""
+def still_applied(live: dict[str, JSON], api_version: str, schema: Schema, shape: Shape) -> FieldSet:
+    """The fields of the annotation that the live object has as they were applied; empty when there is no (readable) annotation.
+
+    `shape` is compiled from `schema`.
+    """
     try:
         last = json_codec.decode(_annotations(live).get(ANNOTATION, "").encode())
         if last.__class__ is not dict or last.get("apiVersion") != api_version:
             return LEAF
         last = checked(last, schema)
         fields = applied_fields(last, schema)
-        for changed in compare(last, live, schema):
+        for changed in compare(last, live, shape):
             fields = difference(fields, changed)
     except (json_codec.JSONSyntaxError, TypedError):
         return LEAF

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiserver.apply import field_set, last_applied, managed_fields, reconcile
+from apiserver.apply import field_set, last_applied, managed_fields, reconcile, shape
 from apiserver.apply.applied_fields import applied_fields
 from apiserver.apply.checked import checked
 from apiserver.apply.compare import Comparison, compare
@@ -27,21 +27,24 @@ from openapi.structural import JSON, Schema
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 """Who owns what was there when somebody applies to an object that nobody was tracked on."""
 
+_UNOWNED: Final = ("apiVersion", "kind")
+_UNOWNED_METADATA: Final = frozenset(
+    (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    )
+)
+"""What of its metadata nobody owns; nor the metadata itself."""
 _NEVER_OWNED: Final[FieldSet] = {
-    "f:apiVersion": LEAF,
-    "f:kind": LEAF,
-    "f:metadata": {
-        field_set.SELF: LEAF,
-        "f:name": LEAF,
-        "f:namespace": LEAF,
-        "f:creationTimestamp": LEAF,
-        "f:selfLink": LEAF,
-        "f:uid": LEAF,
-        "f:clusterName": LEAF,
-        "f:generation": LEAF,
-        "f:managedFields": LEAF,
-        "f:resourceVersion": LEAF,
-    },
+    **{f"f:{name}": LEAF for name in _UNOWNED},
+    "f:metadata": {field_set.SELF: LEAF, **{f"f:{name}": LEAF for name in _UNOWNED_METADATA}},
 }
 
 
@@ -51,6 +54,7 @@ class Ownership:
     def __init__(self, schema: Schema, api_version: str, kind: str, *, subresource: str = "", reset: frozenset[str] = frozenset()) -> None:
         """`reset` names the top-level members that a write through this address leaves as they are: nobody gets to own them by it."""
         self._schema = schema
+        self._shape = shape.compile(schema)
         self._reconcile = reconcile.compile(schema)
         self._api_version = api_version
         self._kind = kind
@@ -71,10 +75,10 @@ class Ownership:
         kept: list[Entry] = old_metadata.get("managedFields") or []
         try:
             owners = self._owners(kept, given)
-            if not owners and old is not None:
-                entries = []
+            if not owners:
+                entries = managed_fields.write(self._first(new, manager, now)) if old is None else []
             else:
-                changes = compare(self._tracked(old or {}), self._tracked(new), self._schema)
+                changes = compare(self._tracked(old or {}), self._tracked(new), self._shape)
                 unchanged = not any(changes) and (given is None or given == kept or self._subresource)
                 entries = kept if unchanged else managed_fields.write(self._updated(owners, changes, manager, now))
         except (TypedError, ManagedFieldsError):
@@ -132,7 +136,7 @@ class Ownership:
             except _ConflictError as error:
                 conflicts = error.conflicts
                 if live is not None and manager == last_applied.KUBECTL:
-                    mine = last_applied.still_applied(_without_managed_fields(live), self._api_version, self._schema)
+                    mine = last_applied.still_applied(_without_managed_fields(live), self._api_version, self._schema, self._shape)
                     conflicts = _conflicts_beyond(conflicts, mine)
                 if conflicts:
                     raise conflict_error(conflicts) from error
@@ -167,7 +171,7 @@ class Ownership:
             base = _without_managed_fields(live)
             owners = self._reconciled(managed_fields.read(live["metadata"].get("managedFields", ()), self._api_version))
             if not owners:
-                owners = self._updated({}, compare({}, self._tracked(live), self._schema), BEFORE_FIRST_APPLY, now)
+                owners = self._first(live, BEFORE_FIRST_APPLY, now)
         last = owners.get(me)
         claimed = applied_fields({name: member for name, member in config.items() if name not in self._reset}, self._schema)
         owners[me] = Owned(claimed, self._api_version, last.time if last is not None else "")
@@ -176,7 +180,7 @@ class Ownership:
             owned = [owned.fields for owned in owners.values()]
             merged = pruned(merged, last.fields, claimed, owned, self._schema)
         if len(owners) > 1:
-            owners = self._settled(me, owners, compare(self._tracked(base), self._tracked(merged), self._schema), force=force)
+            owners = self._settled(me, owners, compare(self._tracked(base), self._tracked(merged), self._shape), force=force)
         self._finish(me, owners, last, "" if merged is base or same(merged, base) else now)
         return _with_entries(merged, managed_fields.write(owners))
 
@@ -208,6 +212,18 @@ class Ownership:
             owners[me] = Owned(fields, self._api_version, time or own.time)
 
     # Both
+
+    def _first(self, value: dict[str, JSON], manager: str, now: str) -> Owners:
+        """The owners of an object that nobody was tracked on: one manager owns all that can be owned through this address."""
+        fields: FieldSet = {}
+        for name, member in value.items():
+            if name in self._reset or name in _UNOWNED:
+                continue
+            if name != "metadata":
+                fields["f:" + name] = self._shape.member(name).everything(member)
+            elif owned := {inner: item for inner, item in member.items() if inner not in _UNOWNED_METADATA}:
+                fields["f:metadata"] = field_set.below_self(self._shape.member(name).everything(owned))
+        return {updater(manager, self._api_version, self._subresource): Owned(fields, self._api_version, now)} if fields else {}
 
     def _reconciled(self, owners: Owners) -> Owners:
         result: Owners = {}

@@ -14,7 +14,7 @@ import orjson
 from apiserver.meta import json_codec
 from openapi import gotext
 
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]*").fullmatch
+is_plain: Final = re.compile(r"[A-Za-z0-9_./-]*").fullmatch
 """Text that is written as it is: names, mostly."""
 
 
@@ -26,14 +26,14 @@ def key_element(keys: dict[str, Any]) -> str:
     """The path element of an item of a map list."""
     if len(keys) == 1:
         for name, value in keys.items():
-            if value.__class__ is str and _PLAIN(value):
+            if value.__class__ is str and is_plain(value):
                 return f'k:{{"{name}":"{value}"}}'
     return "k:" + _json(keys)
 
 
 def value_element(value: Any) -> str:
     """The path element of an item of a set list."""
-    return f'v:"{value}"' if value.__class__ is str and _PLAIN(value) else "v:" + _json(value)
+    return f'v:"{value}"' if value.__class__ is str and is_plain(value) else "v:" + _json(value)
 
 
 def _json(value: Any) -> str:
