@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _STEP = 100
-"""Events that are applied at once: what others wait for is then some milliseconds of decoding."""
+"""Values that are taken at once: what others wait for is then some milliseconds of decoding."""
 
 
 class Follower(Generic[E]):
@@ -103,32 +103,45 @@ class Follower(Generic[E]):
     async def _list(self) -> None:
         """Put a new list in the place of what is held, in one step at its end; what has not changed stays the same object."""
         snapshot = self._image.snapshot
+        revision = snapshot.revision
         held = {entry.key: entry for entry in snapshot.iterate()}
         entries: dict[str, E] = {}
         async with aclosing(self._pages()) as pages:
             async for page in pages:
-                writes: list[tuple[str, E | None]] = []
-                for item in page.items:
-                    entry = held.get(item.key)
-                    if entry is None or entry.revision != item.revision:
-                        entry = self._image.decode(item)
-                        writes.append((item.key, entry))
-                    entries[item.key] = entry
-                snapshot = snapshot.write(page.revision, writes)
+                revision = page.revision
+                for begin in range(0, len(page.items), _STEP):
+                    writes: list[tuple[str, E | None]] = []
+                    for item in page.items[begin : begin + _STEP]:
+                        entry = held.get(item.key)
+                        if entry is None or entry.revision != item.revision:
+                            entry = self._image.decode(item)
+                            writes.append((item.key, entry))
+                        entries[item.key] = entry
+                    snapshot = snapshot.write(revision, writes)
+                    await asyncio.sleep(0)
         gone: list[tuple[str, E | None]] = [(key, None) for key in sorted(held.keys() - entries.keys())]
-        self._image.replace(entries, snapshot.write(snapshot.revision, gone))
+        self._image.replace(entries, snapshot.write(revision, gone))
         self._list_again = False
 
     async def _pages(self, revision: int | None = None) -> AsyncGenerator[Page, None]:
-        """List the store at one revision, with a pause for others after each page."""
-        start_key: str | None = None
-        while True:
-            page = await self._store.list(self._prefix, start_key=start_key, limit=self._limits.page_size, revision=revision)
-            yield page
-            if not page.remaining:
-                return
-            revision, start_key = page.revision, page.items[-1].key + "\0"
-            await asyncio.sleep(0)
+        """List the store at one revision, with a pause for others after each page. The next one is asked for meanwhile."""
+        asked = self._ask(None, revision)
+        try:
+            while True:
+                page = await asked
+                if page.remaining:
+                    asked = self._ask(page.items[-1].key + "\0", page.revision)
+                yield page
+                if not page.remaining:
+                    return
+                await asyncio.sleep(0)
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+
+    def _ask(self, start_key: str | None, revision: int | None) -> asyncio.Task[Page]:
+        page = self._store.list(self._prefix, start_key=start_key, limit=self._limits.page_size, revision=revision)
+        return asyncio.create_task(page, name=f"list {self._prefix}")
 
     async def _check_compaction_often(self) -> None:
         while self._limits.compaction_seconds:

@@ -14,7 +14,7 @@ class CacheLimits:
     history: RingLimits = field(default_factory=RingLimits)
     """How far back lists and watches are served from memory."""
     page_size: int = 500
-    """Keys per page when the whole prefix is listed: one page is decoded in one step, others run between two."""
+    """Keys per page when the whole prefix is listed. At most two pages are in memory as the store sent them."""
     own_write_seconds: float = 1.0
     """How long a write that the store has acknowledged waits for this cache to show it. It then returns all the same: it has happened."""
     retry_seconds: float = 0.05

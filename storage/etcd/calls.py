@@ -106,21 +106,29 @@ class Call:
         Raises:
             CallError: how else it ended.
         """
-        if self._end is None:
-            self._waiter = asyncio.get_running_loop().create_future()
-            timer = self._waiter.get_loop().call_later(timeout_seconds, self._time_out)
-            try:
-                await self._waiter
-            except asyncio.CancelledError:
-                self.cancel()
-                raise
-            finally:
-                timer.cancel()
+        try:
+            if self._end is None:
+                await self._wait(timeout_seconds)
+        finally:
+            # Call and stream name each other: every answer would be held until the collector looks.
+            del self._stream
         if len(self._messages) == 1 and isinstance(self._end, StreamEnded):
             return self._messages[0]
         if isinstance(self._end, CallError):
             raise self._end
         raise CallError(StatusCode.INTERNAL, f"{len(self._messages)} messages in place of one")
+
+    async def _wait(self, timeout_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(timeout_seconds, self._time_out)
+        try:
+            await self._waiter
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        finally:
+            timer.cancel()
 
     async def read(self) -> bytes:
         """Return the next message.

@@ -37,6 +37,24 @@ async def test_the_first_list_is_read_in_pages_at_one_revision(store: GatedStore
     assert contents(cache) == await stored(store)
 
 
+async def test_the_next_page_is_asked_for_while_one_is_decoded(store: GatedStore) -> None:
+    asked_before: list[int] = []
+
+    def noting(stored: KeyValue) -> Item:
+        asked_before.append(len(store.lists))
+        return decode(stored)
+
+    for number in range(250):
+        await store.create(f"{PREFIX}{number:03}", b"1")
+    cache = WatchCache(store, PREFIX, decode=noting, limits=CacheLimits(page_size=200))
+    running = asyncio.create_task(cache.run())
+    await cache.wait_ready()
+    assert len(cache.snapshot()) == 250
+    assert asked_before == [1] * 100 + [2] * 150
+    await cache.close()
+    await running
+
+
 async def test_a_lost_store_is_resumed_after_the_last_revision_without_a_list(store: GatedStore, cache: WatchCache[Item]) -> None:
     await cache.create(PREFIX + "a", b"1")
     notes = Notes()

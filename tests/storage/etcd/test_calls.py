@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -46,6 +47,20 @@ async def test_an_answer_larger_than_a_frame() -> None:
         content = b"0123456789" * 100_000
         peer.send(begin(1), data(1, message(content)), end(1, OK))
         assert await answer == content
+
+
+async def test_nothing_of_a_call_waits_for_the_garbage_collector() -> None:
+    async with connected() as (client, peer):
+        gc.disable()
+        try:
+            answer = asyncio.create_task(Call(client, BLOCK, b"question").answer(10))
+            await asked(peer)
+            peer.send(begin(1), data(1, message(b"answer")), end(1, OK))
+            assert await answer == b"answer"
+            del answer
+            assert [thing for thing in gc.get_objects() if isinstance(thing, Call)] == []
+        finally:
+            gc.enable()
 
 
 async def test_messages_are_read_one_by_one_however_they_are_cut() -> None:
