@@ -91,7 +91,7 @@ def open_writer(path: Path, *, busy_seconds: float) -> apsw.Connection:
         _set(connection, "mmap_size", 0, 0)
         _set(connection, "wal_autocheckpoint", 0, 0)
         connection.pragma("journal_size_limit", 64 << 20)
-        connection.pragma("cache_size", -(4 << 10))  # of 16 MiB a hundredth more is found, which the system keeps as well
+        connection.pragma("cache_size", -(4 << 10))  # with 16 MiB a hundredth of what is wanted is read less
         if connection.pragma("application_id") == 0:
             # In one transaction: a file that is ours has all of it.
             with connection:
