@@ -17,6 +17,7 @@ _log = logging.getLogger(__name__)
 _ACCEPTED_PER_TURN = 4
 _HANDSHAKES_TOGETHER = 16
 _PATIENCE_SECONDS = 0.01
+_MOST_PATIENCE_SECONDS = 0.04
 _ACCEPT_AGAIN_SECONDS = 0.5
 
 
@@ -55,8 +56,9 @@ class Acceptor:
             self._shaking[task] = accepted
             task.add_done_callback(self._done)
         if len(self._shaking) >= _HANDSHAKES_TOGETHER:
-            # When clients take their time, the next ones come in all the same, some hundreds in a second.
-            self._pause(_PATIENCE_SECONDS)
+            # When clients take their time, the next ones come in all the same, some hundreds in a second; the fewer, the more handshakes
+            # go on, since all of them may go on at the same time.
+            self._pause(min(_PATIENCE_SECONDS * len(self._shaking) / _HANDSHAKES_TOGETHER, _MOST_PATIENCE_SECONDS))
 
     def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listening)

@@ -100,9 +100,20 @@ class HeaderDecoder(Generic[_Field]):
         if index:
             name = (self._static[index] if index <= _STATIC else self._table[index - _STATIC - 1])[1]
         else:
-            name, at = _text(block, at, secret=False)
-        value, at = _text(block, at, secret=name in SECRET)
+            name, at = self._text(block, at, secret=False)
+        value, at = self._text(block, at, secret=name in SECRET)
         return (len(name) + len(value) + _ENTRY_BYTES, name, self._make(name, value)), at
+
+    def _text(self, block: bytes, at: int, *, secret: bool) -> tuple[bytes, int]:
+        first = block[at]
+        size, at = (first & 0x7F, at + 1) if first & 0x7F != 0x7F else _number(block, at + 1, 0x7F)
+        following = at + size
+        if following > len(block):
+            raise ValueError("a text is cut off")
+        text = block[at:following]
+        if first & 0x80:
+            text = huffman.decode(text, limit_bytes=self._limit_bytes) if secret or size > _REMEMBERED_BYTES else _decoded(text)
+        return text, following
 
     def _add(self, entry: _Entry[_Field]) -> None:
         self._table.appendleft(entry)
@@ -126,18 +137,6 @@ def _number(block: bytes, at: int, number: int) -> tuple[int, int]:
         if byte < 0x80:
             return number, at
         shift += 7
-
-
-def _text(block: bytes, at: int, *, secret: bool) -> tuple[bytes, int]:
-    first = block[at]
-    size, at = (first & 0x7F, at + 1) if first & 0x7F != 0x7F else _number(block, at + 1, 0x7F)
-    following = at + size
-    if following > len(block):
-        raise ValueError("a text is cut off")
-    text = block[at:following]
-    if first & 0x80:
-        text = huffman.decode(text) if secret or size > _REMEMBERED_BYTES else _decoded(text)
-    return text, following
 
 
 _decoded = lru_cache(_REMEMBERED)(huffman.decode)

@@ -34,6 +34,8 @@ _SYMBOLS = {
 _LONGEST = 30
 _Bits = tuple[int, int]
 """Their number, and what they say as a number."""
+_STEP_BYTES = 16 * 1024
+"""After so many it is seen whether the text has become too long."""
 
 
 def _codes() -> dict[_Bits, bytes]:
@@ -48,49 +50,79 @@ def _codes() -> dict[_Bits, bytes]:
     return codes
 
 
-class _Place(dict[int, tuple[bytes, "_Place"]]):
-    """Where one is in the tree, between two bytes: for each next byte the text that it completes, and where it leads."""
-
-    __slots__ = ("_begun", "may_end")
-
-    def __init__(self, begun: _Bits) -> None:
-        super().__init__()
-        self._begun = begun
-        length, bits = begun
-        self.may_end = length < 8 and bits == (1 << length) - 1
-        """Whether these bits are padding: less than a byte of the code that is no symbol, which has ones only."""
-
-    def __missing__(self, byte: int) -> tuple[bytes, _Place]:
-        length, bits = self._begun
-        text = b""
-        for shift in range(7, -1, -1):
-            length, bits = length + 1, bits << 1 | (byte >> shift & 1)
-            if (symbol := _CODES.get((length, bits))) is not None:
-                text += symbol
-                length = bits = 0
-            elif length == _LONGEST:
-                raise ValueError("the end of the text within the text")
-        place = _PLACES.setdefault((length, bits), _Place((length, bits)))
-        found = self[byte] = text, place
-        return found
-
+_Place = list[tuple[bytes, "_Place"]]
+"""A place in the tree between two bytes: for each next byte the text that it completes, and where it leads. Empty until it is met."""
 
 _CODES = _codes()
-_START = _Place((0, 0))
+_START: _Place = []
 _PLACES: dict[_Bits, _Place] = {(0, 0): _START}
+_BEGUN: dict[int, _Bits] = {id(_START): (0, 0)}
+"""What has come of a symbol at each place, by its identity: plain lists are read fastest."""
+_NOWHERE: _Place = []
+"""Where the end of the text within the text leads."""
 
 
-def decode(data: bytes) -> bytes:
-    """Return the text.
+def _place(begun: _Bits) -> _Place:
+    place = _PLACES.get(begun)
+    if place is None:
+        place = _PLACES[begun] = []
+        _BEGUN[id(place)] = begun
+    return place
+
+
+def _explore(place: _Place) -> None:
+    """Find out where each byte leads from a place.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if place is _NOWHERE:
+        raise ValueError("the end of the text within the text")
+    place.extend(_led_by(byte, _BEGUN[id(place)]) for byte in range(256))
+
+
+def _led_by(byte: int, begun: _Bits) -> tuple[bytes, _Place]:
+    length, bits = begun
+    text = b""
+    for shift in range(7, -1, -1):
+        length, bits = length + 1, bits << 1 | (byte >> shift & 1)
+        if (symbol := _CODES.get((length, bits))) is not None:
+            text += symbol
+            length = bits = 0
+        elif length == _LONGEST:
+            return b"", _NOWHERE
+    return text, _place((length, bits))
+
+
+def _may_end(place: _Place) -> bool:
+    """Whether what has begun is padding: less than a byte of the code that is no symbol, which has ones only."""
+    length, bits = _BEGUN.get(id(place), (_LONGEST, 0))
+    return length < 8 and bits == (1 << length) - 1
+
+
+def decode(data: bytes, *, limit_bytes: int | None = None) -> bytes:
+    """Return the text; one that is longer than the limit may be cut off, but still is longer.
 
     Raises:
         ValueError: it is none.
     """
     place = _START
-    text = []
-    for byte in data:
-        part, place = place[byte]
-        text.append(part)
-    if not place.may_end:
+    parts: list[bytes] = []
+    append = parts.append
+    size = 0
+    for start in range(0, len(data), _STEP_BYTES):
+        step = data[start : start + _STEP_BYTES]
+        for byte in step:
+            try:
+                part, place = place[byte]
+            except IndexError:
+                _explore(place)
+                part, place = place[byte]
+            append(part)
+        if limit_bytes is not None:
+            size += sum(map(len, parts[-len(step) :]))
+            if size > limit_bytes:
+                return b"".join(parts)
+    if not _may_end(place):
         raise ValueError("the text is cut off")
-    return b"".join(text)
+    return b"".join(parts)

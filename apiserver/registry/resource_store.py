@@ -120,6 +120,7 @@ class ResourceStore:
         Raises:
             APIError: 400 (namespace, resourceVersion), 409 AlreadyExists, 422; what admission raises.
         """
+        await self.turns.short()
         self.strategy.check_namespace(value, namespace)
         metadata = value["metadata"]
         generated = bool(metadata.get("generateName")) and not metadata.get("name")
@@ -222,6 +223,7 @@ class ResourceStore:
         Raises:
             APIError: 404, 409 Conflict, 422; what `transform` and admission raise.
         """
+        await self.turns.short()
         resource = self.kind.group_resource
         key = self.codec.key(namespace, name)
         try:

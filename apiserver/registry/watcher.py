@@ -38,8 +38,8 @@ class WatchLimits:
     """How long a connection that has fallen behind may take nothing at all before it is cut."""
     bookmark_seconds: float = 60.0
     """Time between bookmarks, as in kube-apiserver."""
-    writes_per_step: int = 256
-    """Connections written to before others get their turn on the event loop: some milliseconds."""
+    step_seconds: float = 0.004
+    """How long events are written before others get their turn on the event loop. What an answer waits for is a few such steps."""
     rest_ratio: float = 1.0
     """After events have been written, none are for this many times as long as that took: many watchers cannot take more than their share of
     the event loop, and what comes together meanwhile goes out in one write, which is what a delivery costs. 0: no pause."""

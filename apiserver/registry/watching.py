@@ -169,15 +169,15 @@ class Watches:
         for group in self._dirty:
             self._seal(group)
         self._dirty.clear()
-        buffer_bytes = self._limits.buffer_bytes
-        left = self._limits.writes_per_step
-        segments = self._segments
-        while segments and left > 0:
+        buffer_bytes, over = self._limits.buffer_bytes, began + self._limits.step_seconds
+        segments, now = self._segments, began
+        while segments:
             segment = segments[0]
-            packs, through = segment.packs, segment.through
-            members = segment.members[segment.written : segment.written + left]
-            reached = 0
-            for watcher in members:
+            packs, through, members = segment.packs, segment.through, segment.members
+            written, reached = segment.written, 0
+            while written < len(members):
+                watcher = members[written]
+                written += 1
                 if watcher.group is None or watcher.position >= through:
                     continue
                 transport = watcher.transport
@@ -186,11 +186,14 @@ class Watches:
                 else:
                     watcher.write(packs)
                     reached += 1
+                if (now := time.perf_counter()) >= over:
+                    break
             self.sent(segment.sizes, reached)
-            segment.written += len(members)
-            left -= len(members)
-            if segment.written >= len(segment.members):
+            segment.written = written
+            if written >= len(members):
                 segments.popleft()
+            if now >= over:
+                break
         self._spent_seconds += time.perf_counter() - began
         loop = asyncio.get_running_loop()
         if segments:

@@ -99,6 +99,14 @@ def test_a_small_block_does_not_unfold_to_a_large_one() -> None:
         _decoder(limit_bytes=20_000).decode(b"\x00\x00\x00" * 700)  # nothing counts, too
 
 
+def test_text_that_becomes_too_long_is_not_read_to_its_end() -> None:
+    code = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH).encode(b"a" * 100_000)
+    spoilt = code + b"\xff" * 4
+    with pytest.raises(ValueError, match="cut off"):
+        huffman.decode(spoilt)
+    assert len(huffman.decode(spoilt, limit_bytes=1_000)) > 1_000
+
+
 def test_a_table_that_the_other_end_has_given_up_stays_empty() -> None:
     encoder, decoder = Encoder(), _decoder()
     fields = [(b"x-a", b"1"), (b":method", b"GET")]
