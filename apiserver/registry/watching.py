@@ -166,9 +166,11 @@ class Watches:
 
     def _write(self) -> None:
         began = time.perf_counter()
-        for group in self._dirty:
-            self._seal(group)
-        self._dirty.clear()
+        if not self._segments:
+            # What comes while this is written goes out together, too.
+            for group in self._dirty:
+                self._seal(group)
+            self._dirty.clear()
         buffer_bytes, over = self._limits.buffer_bytes, began + self._limits.step_seconds
         segments, now = self._segments, began
         while segments:
@@ -201,6 +203,9 @@ class Watches:
             return
         self._rest_until = loop.time() + min(self._spent_seconds * self._limits.rest_ratio, self._limits.rest_seconds_max)
         self._spent_seconds = 0.0
+        if self._dirty:
+            loop.call_at(self._rest_until, self._write)
+            return
         self._writing = False
         barred, self._barred = self._barred, {}
         for group, since in barred.items():
