@@ -74,11 +74,11 @@ class Client:
         """Headers, compressed."""
         return self._encoder.encode(headers)
 
-    def ask(self, method: str, path: str, *more: Header, ended: bool = True) -> int:
-        """Begin a request; return its stream."""
+    def ask(self, method: str, path: str, *more: Header, ended: bool = True, encoded: bytes = b"") -> int:
+        """Begin a request; return its stream. `encoded` are further headers, encoded already."""
         stream, self._next = self._next, self._next + 2
         self.answers[stream] = Answer()
-        block = self.block((":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost"), *more)
+        block = self.block((":method", method), (":scheme", "https"), (":path", path), (":authority", "localhost"), *more) + encoded
         flags = frames.END_STREAM if ended else 0
         pieces = [block[at : at + frames.FRAME_BYTES] for at in range(0, len(block), frames.FRAME_BYTES)]
         for number, piece in enumerate(pieces):

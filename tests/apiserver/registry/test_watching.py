@@ -288,6 +288,26 @@ async def test_bookmarks_come_now_and_then_and_before_the_end() -> None:
         await serving
 
 
+async def test_no_bookmark_overtakes_the_events_before_it() -> None:
+    async with world(WatchLimits(step_seconds=0, rest_ratio=0, bookmark_seconds=0.003)) as here:
+        pipes = [Pipe() for _ in range(20)]
+        for pipe in pipes:
+            here.watch(pipe)
+            await pipe.wait_for(1)
+        for number in range(200):
+            await here.put(f"g{number % 3}")
+        await here.put("last")
+        for pipe in pipes:
+            async with asyncio.timeout(10):
+                while b'"last"' not in pipe.received:
+                    pipe.arrived.clear()
+                    await pipe.arrived.wait()
+        streams = [pipe.events() for pipe in pipes]
+    for stream in streams:
+        seen = [int(event["object"]["metadata"]["resourceVersion"]) for event in stream]
+        assert seen == sorted(seen)
+
+
 async def test_group_goes_with_its_last_watcher() -> None:
     """T116: what watchers cost is given back."""
     async with world(SMALL) as here:
