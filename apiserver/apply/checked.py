@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/typ
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from apiserver.apply import path_element
 from apiserver.apply.typed import ANY, TypedError, is_granular_list, item_elements, item_schema, member_schema
@@ -23,13 +23,25 @@ def checked(value: JSON, schema: Schema) -> JSON:
         TypedError: fields that nobody knows, values of the wrong type, items that are there twice or lack their keys.
     """
     problems: list[str] = []
-    copy = _checked(value, schema, "", problems)
+    copy = _checked(value, schema, None, problems)
     if problems:
         raise TypedError(problems)
     return copy
 
 
-def _checked(value: JSON, schema: Schema, path: str, problems: list[str]) -> JSON:
+class _Path(NamedTuple):
+    """Where a value stands; written out only when something is wrong there."""
+
+    parent: _Path | None
+    step: str
+    """`.name`, `[0]`, or the path element of an item."""
+
+    def __str__(self) -> str:
+        step = self.step
+        return f"{self.parent or ''}{step if step[0] in '.[' else path_element.element_text(step)}"
+
+
+def _checked(value: JSON, schema: Schema, path: _Path | None, problems: list[str]) -> JSON:
     kind = value.__class__
     if value is None:
         return None
@@ -42,17 +54,18 @@ def _checked(value: JSON, schema: Schema, path: str, problems: list[str]) -> JSO
     return int(value) if kind is float and value.is_integer() and abs(value) < _EXACT_FLOAT else value
 
 
-def _checked_map(value: dict[str, JSON], schema: Schema, path: str, problems: list[str]) -> dict[str, JSON]:
+def _checked_map(value: dict[str, JSON], schema: Schema, path: _Path | None, problems: list[str]) -> dict[str, JSON]:
     copy = {}
     properties = schema.properties
     for name, item in sorted(value.items()):
         member = properties.get(name) or member_schema(schema, name)
         if member is None:
-            problems.append(f"{path}.{name}: field not declared in schema")
+            problems.append(f"{path or ''}.{name}: field not declared in schema")
             break  # upstream looks no further either
-        if item is None and not _takes_null(member) and not f"{path}.".startswith(".metadata."):
-            continue
-        copy[name] = _checked(item, member, f"{path}.{name}", problems)
+        if item.__class__ is str and member.type == "string":
+            copy[name] = item
+        elif item is not None or _takes_null(member) or f"{path or ''}.".startswith(".metadata."):
+            copy[name] = _checked(item, member, _Path(path, "." + name), problems)
     return copy
 
 
@@ -61,23 +74,22 @@ def _takes_null(schema: Schema) -> bool:
     return schema.nullable or schema is ANY or (schema.default is not ABSENT and schema.default is not None)
 
 
-def _checked_list(value: list[JSON], schema: Schema, path: str, problems: list[str]) -> list[JSON]:
+def _checked_list(value: list[JSON], schema: Schema, path: _Path | None, problems: list[str]) -> list[JSON]:
     items = item_schema(schema)
     if not is_granular_list(schema):
-        return [_checked(item, items, f"{path}[{index}]", problems) for index, item in enumerate(value)]
+        return [_checked(item, items, _Path(path, f"[{index}]"), problems) for index, item in enumerate(value)]
     try:
         elements = item_elements(value, schema)
     except TypedError as error:
-        problems.append(f"{path}: {error}")
+        problems.append(f"{path or ''}: {error}")
         return []
     seen: set[str] = set()
     copy = []
     for element, item in zip(elements, value, strict=True):
-        text = path_element.element_text(element)
         if element in seen:
-            problems.append(f"{path}: duplicate entries for key {text}")
+            problems.append(f"{path or ''}: duplicate entries for key {path_element.element_text(element)}")
         seen.add(element)
-        copy.append(_checked(item, items, path + text, problems))
+        copy.append(_checked(item, items, _Path(path, element), problems))
     return copy
 
 
@@ -91,7 +103,7 @@ def _fits(value: JSON, schema: Schema) -> bool:
     return kind is bool if wanted == "boolean" else wanted == ""
 
 
-def _mismatch(value: JSON, schema: Schema, path: str, problems: list[str]) -> None:
+def _mismatch(value: JSON, schema: Schema, path: _Path | None, problems: list[str]) -> None:
     wanted = schema.type
     if wanted == "object":
         problem = f"expected map, got &{{{gotext.text(value)}}}"

@@ -33,24 +33,25 @@ class FieldSetError(ValueError):
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in either set."""
+    """What is in either set; `one` itself when that is all of it."""
     if not one:
         return other
-    result = dict(one)
+    result: FieldSet | None = None
     for element, theirs in other.items():
-        mine = result.get(element)
-        if mine is None:
-            result[element] = theirs
-        elif mine is not theirs:
-            result[element] = _union_below(mine, theirs)
-    return result
+        mine = one.get(element)
+        both = theirs if mine is None else _union_below(mine, theirs)
+        if both is not mine:
+            if result is None:
+                result = dict(one)
+            result[element] = both
+    return one if result is None else result
 
 
 def _union_below(one: FieldSet, other: FieldSet) -> FieldSet:
-    if not one:
-        return other if not other or SELF in other else {SELF: LEAF, **other}
     if not other:
-        return one if SELF in one else {SELF: LEAF, **one}
+        return one if not one or SELF in one else {SELF: LEAF, **one}
+    if not one:
+        return other if SELF in other else {SELF: LEAF, **other}
     return union(one, other)
 
 

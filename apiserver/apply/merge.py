@@ -39,7 +39,7 @@ def _merge_values(present: JSON, wanted: JSON, schema: Schema) -> JSON:
         if present.__class__ is dict and present and is_granular_map(schema):
             return merge(present, wanted, schema)
     elif kind is list:
-        if present.__class__ is list and present and is_granular_list(schema):
+        if present.__class__ is list and present and is_granular_list(schema) and not same(present, wanted):
             return _merge_lists(present, wanted, schema)
     elif wanted is None and is_granular(present, schema):
         return present  # nothing is said about its parts

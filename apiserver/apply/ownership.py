@@ -107,12 +107,16 @@ class Ownership:
 
     def _updated(self, owners: Owners, changes: Comparison, manager: str, now: str) -> Owners:
         touched = field_set.union(changes.modified, changes.added)
-        updated = _without(self._reconciled(owners), touched, changes.removed)
         own = field_set.difference(touched, _NEVER_OWNED)
+        others = self._reconciled(owners)
+        me = updater(manager, self._api_version, self._subresource)
+        mine = others.pop(me, None) if own else None
+        updated = _without(others, touched, changes.removed)
+        if mine is not None:
+            # Mostly the field was his before, and his set stays the very same.
+            kept = mine.fields if own is touched else field_set.difference(mine.fields, touched)
+            own = field_set.difference(field_set.union(kept, own), changes.removed)
         if own:
-            me = updater(manager, self._api_version, self._subresource)
-            if me in updated:
-                own = field_set.union(own, updated[me].fields)
             updated[me] = Owned(own, self._api_version, now)
         return managed_fields.capped(updated)
 
@@ -174,9 +178,10 @@ class Ownership:
                 owners = self._first(live, BEFORE_FIRST_APPLY, now)
         last = owners.get(me)
         claimed = applied_fields({name: member for name, member in config.items() if name not in self._reset}, self._schema)
+        own = field_set.difference(claimed, _NEVER_OWNED)
         owners[me] = Owned(claimed, self._api_version, last.time if last is not None else "")
         merged = merge(base, config, self._schema)
-        if last is not None:
+        if last is not None and last.fields != own:
             owned = [owned.fields for owned in owners.values()]
             merged = pruned(merged, last.fields, claimed, owned, self._schema)
         if len(owners) > 1:

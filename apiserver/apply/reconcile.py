@@ -31,7 +31,7 @@ def _below(schema: Schema) -> Reconcile | None:
         return None if items is None else _reconciler({}, items)
     if schema.type != "object":
         return None
-    members = {name: found for name, child in schema.properties.items() if (found := _at(child)) is not None}
+    members = {f"f:{name}": found for name, child in schema.properties.items() if (found := _at(child)) is not None}
     others = None if schema.additional_properties is None else _at(schema.additional_properties)
     return _reconciler(members, others) if members or others is not None else None
 
@@ -47,10 +47,13 @@ def _owned_whole(_: FieldSet) -> FieldSet:
 
 
 def _reconciler(members: dict[str, Reconcile], others: Reconcile | None) -> Reconcile:
+    """What reconciles a set whose elements are in `members`, and all others by `others`."""
+
     def reconcile(fields: FieldSet) -> FieldSet:
         changed: FieldSet | None = None
-        for element, inner in fields.items():
-            if inner and (below := members.get(element[2:], others)) is not None:
+        for element in fields if others is not None else members.keys() & fields.keys():
+            inner = fields[element]
+            if inner and (below := members.get(element, others)) is not None:
                 new = below(inner)
                 if new is not inner:
                     if changed is None:

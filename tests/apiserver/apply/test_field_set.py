@@ -67,6 +67,13 @@ def test_a_difference_that_takes_nothing_is_the_set_itself(one: frozenset[Path],
         assert field_set.difference(mine, made(other)) is mine
 
 
+@given(MODELS, MODELS)
+def test_a_union_that_adds_nothing_is_the_set_itself(one: frozenset[Path], other: frozenset[Path]) -> None:
+    mine = made(one | other)
+    if mine:
+        assert field_set.union(mine, made(other)) is mine
+
+
 def test_paths_come_in_the_order_of_upstream() -> None:
     below = ('k:{"n":"10"}', 'k:{"n":"9"}', "v:10", "v:9", "v:true", 'v:"x"', "i:10", "i:9")
     fields = {"f:b": {SELF: LEAF, "f:c": LEAF}, "f:a": {**dict.fromkeys(below, LEAF), 'k:{"n":"10"}': {"f:v": LEAF}}}
