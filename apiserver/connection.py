@@ -131,16 +131,16 @@ def _status_body(code: int, message: str) -> bytes:
 
 class _Request(web.BaseRequest):
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        # aiohttp adds a Server header to every response, and knows no way to leave it out: kube-apiserver has none.
+        # aiohttp adds a Server header to most responses, and knows no way to leave it out: kube-apiserver has none.
         headers = response.headers
-        del headers[hdrs.SERVER]
+        headers.pop(hdrs.SERVER, None)
         # What follows a declined request for another protocol is not to be read as anything.
         declined = self._message.upgrade and response.status != 101
         if self.protocol.parting or declined:  # type: ignore[attr-defined] # a Connection or a Stream, always
             headers[hdrs.CONNECTION] = "close"
             response.force_close()
-
-        if on_prepare := self.get(ON_PREPARE):
+        # Few requests keep anything, and to look for what is not there takes an exception.
+        if len(self) and (on_prepare := self.get(ON_PREPARE)):
             on_prepare(response)
 
 

@@ -1,7 +1,7 @@
 """Reads header blocks: HPACK with its table, whose entries are made into what their reader wants once, when they come as text.
 
 Policy: what a block unfolds to is bounded, as is the table: 4 KiB, or nothing. Text that has been decoded lately, is short and stands under
-a name that is not secret, is not decoded again: a path comes once as such, and once as where a proxy had it from.
+a name whose values may be kept, is not decoded again: a path comes once as such, and once as where a proxy had it from.
 
 Source: https://www.rfc-editor.org/rfc/rfc7541
 """
@@ -17,8 +17,9 @@ from http2 import huffman
 from http2.frames import ErrorCode, ProtocolError
 from http2.static_table import STATIC
 
-SECRET = frozenset((b"authorization", b"cookie"))
-"""Names of fields whose values nobody keeps for longer than their block, but for the table, where their sender wants them."""
+_PASSING = frozenset((b"authorization", b"cookie", b"audit-id"))
+"""Names of fields whose values nobody keeps for longer than their block, but for the table, where their sender wants them: they are secret,
+or do not come again, and would push out what does."""
 
 _STATIC = len(STATIC)
 _TABLE_BYTES = 4096
@@ -100,11 +101,11 @@ class HeaderDecoder(Generic[_Field]):
         if index:
             name = (self._static[index] if index <= _STATIC else self._table[index - _STATIC - 1])[1]
         else:
-            name, at = self._text(block, at, secret=False)
-        value, at = self._text(block, at, secret=name in SECRET)
+            name, at = self._text(block, at, passing=False)
+        value, at = self._text(block, at, passing=name in _PASSING)
         return (len(name) + len(value) + _ENTRY_BYTES, name, self._make(name, value)), at
 
-    def _text(self, block: bytes, at: int, *, secret: bool) -> tuple[bytes, int]:
+    def _text(self, block: bytes, at: int, *, passing: bool) -> tuple[bytes, int]:
         first = block[at]
         size, at = (first & 0x7F, at + 1) if first & 0x7F != 0x7F else _number(block, at + 1, 0x7F)
         following = at + size
@@ -112,7 +113,7 @@ class HeaderDecoder(Generic[_Field]):
             raise ValueError("a text is cut off")
         text = block[at:following]
         if first & 0x80:
-            text = huffman.decode(text, limit_bytes=self._limit_bytes) if secret or size > _REMEMBERED_BYTES else _decoded(text)
+            text = huffman.decode(text, limit_bytes=self._limit_bytes) if passing or size > _REMEMBERED_BYTES else _decoded(text)
         return text, following
 
     def _add(self, entry: _Entry[_Field]) -> None:

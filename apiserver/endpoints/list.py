@@ -22,6 +22,7 @@ from apiserver.registry.forms import Form
 from apiserver.registry.list_bytes import ListBytes
 from apiserver.registry.listing import ObjectList, list_objects
 from apiserver.registry.selection import select
+from apiserver.response import WholeResponse
 from storage.errors import StoreError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ async def respond_list(call: Call, form: Form, store: ResourceStore, listed: Obj
     else:
         if size <= GZIP_ABOVE_BYTES:
             parts.append(tail)
-            return web.Response(body=b"".join(parts), headers=response_headers(call, form.media_type))
+            return WholeResponse(body=b"".join(parts), headers=response_headers(call, form.media_type))
     compress = accepts_gzip(call)
     if body.keeps:
         return await _send_kept(call, form, body, listed, store.turns, compress=compress)
@@ -153,7 +154,7 @@ async def _send_yaml(call: Call, form: Form, pieces: AsyncIterator[bytes], turns
         size += len(piece)
         if size > GZIP_ABOVE_BYTES:
             return await _stream(call, form, _continued(begun, pieces), turns, compress=accepts_gzip(call))
-    return web.Response(body=b"".join(begun), headers=response_headers(call, form.media_type))
+    return WholeResponse(body=b"".join(begun), headers=response_headers(call, form.media_type))
 
 
 async def _continued(begun: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from aiohttp import web
 from multidict import CIMultiDict
 
 from apiserver.meta import errors, protobuf, yaml_codec
 from apiserver.registry.forms import PLAIN, PRETTY, Conversion, Form, MediaType
 from apiserver.registry.partial import partial_bytes, partial_protobuf
+from apiserver.response import WholeResponse
 
 if TYPE_CHECKING:
     from apiserver.registry.stored_object import StoredObject
@@ -282,14 +282,14 @@ def warning_headers(texts: list[str]) -> list[str]:
     return values
 
 
-def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200) -> web.Response:
+def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200) -> WholeResponse:
     """Answer with one object. In the plain case the bytes that are kept for it go out as they are.
 
     Raises:
         APIError: 406 for a list form of a single object.
     """
     if form.is_plain:
-        return web.Response(status=code, body=obj.wire + b"\n", headers=response_headers(call, "application/json"))
+        return WholeResponse(status=code, body=obj.wire + b"\n", headers=response_headers(call, "application/json"))
     if not form.as_:
         return _respond(call, form, obj.object, code)
     check_shape(call, form, is_list=False)
@@ -297,21 +297,21 @@ def respond_object(call: Call, form: Form, obj: StoredObject, *, code: int = 200
         body = form.tables.single(obj, form)
     elif form.is_protobuf:
         body = protobuf.envelope(form.meta_api_version, form.as_, partial_protobuf(obj))
-        return web.Response(status=code, body=body, headers=response_headers(call, form.media_type))
+        return WholeResponse(status=code, body=body, headers=response_headers(call, form.media_type))
     else:
         body = partial_bytes(obj, form.version)
     return _respond(call, form, lambda: orjson.loads(body), code, json=body)
 
 
-def respond_value(call: Call, form: Form, value: dict[str, Any], *, code: int = 200) -> web.Response:
+def respond_value(call: Call, form: Form, value: dict[str, Any], *, code: int = 200) -> WholeResponse:
     """Answer with a value that is not stored, such as a Status; conversions do not apply to it, and in protobuf it is a Status."""
     if form.is_protobuf:
-        return web.Response(status=code, body=protobuf.status(value), headers=response_headers(call, form.media_type))
+        return WholeResponse(status=code, body=protobuf.status(value), headers=response_headers(call, form.media_type))
     return _respond(call, form, lambda: value, code)
 
 
-def _respond(call: Call, form: Form, value: Callable[[], Any], code: int, *, json: bytes = b"") -> web.Response:
-    return web.Response(status=code, body=render(form, value, json=json), headers=response_headers(call, form.media_type))
+def _respond(call: Call, form: Form, value: Callable[[], Any], code: int, *, json: bytes = b"") -> WholeResponse:
+    return WholeResponse(status=code, body=render(form, value, json=json), headers=response_headers(call, form.media_type))
 
 
 def render(form: Form, value: Callable[[], Any], *, json: bytes = b"") -> bytes:

@@ -86,6 +86,17 @@ async def test_t096_tls_below_1_2_is_refused(listener: Listening, version: ssl.T
     assert response[:13] == (b"HTTP/1.1 200 " if works else b"")
 
 
+@pytest.mark.parametrize("sizes", [("128", "256"), ("256", "128")], ids=["the shorter key", "the longer key"])
+async def test_the_cipher_is_the_first_of_the_client(listener: Listening, sizes: tuple[str, str]) -> None:
+    context = listener.tls(listener.pki.admin)
+    # The order of those of TLS 1.3 cannot be set from Python; it counts in the same way.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(":".join(f"ECDHE+AES{size}+AESGCM" for size in sizes))
+    _, writer = await asyncio.open_connection("127.0.0.1", listener.port, ssl=context)
+    assert f"AES{sizes[0]}-GCM" in writer.get_extra_info("cipher")[0]
+    writer.transport.abort()
+
+
 @pytest.mark.parametrize(("http2", "spoken"), [(True, "h2"), (False, "http/1.1")], ids=["on", "off"])
 async def test_http_2_is_spoken_with_who_knows_it_unless_switched_off(pki: Certificates, http2: bool, spoken: str) -> None:
     async with shell(pki, listen=ListenConfig(secure_port=0, http2=http2)) as listener:
