@@ -34,7 +34,7 @@ def still_applied(live: dict[str, JSON], api_version: str, schema: Schema, shape
         if last.__class__ is not dict or last.get("apiVersion") != api_version:
             return LEAF
         last = checked(last, schema)
-        fields = applied_fields(last, schema)
+        fields = applied_fields(last, shape)
         for changed in compare(last, live, shape):
             fields = difference(fields, changed)
     except (json_codec.JSONSyntaxError, TypedError):

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apiserver.apply.typed import is_granular, is_granular_list, is_granular_map, item_elements, item_schema, known_schema, same
-from openapi.structural import ABSENT, JSON, Schema
+from apiserver.apply.shape import Shape
+from apiserver.apply.typed import same
+from openapi.structural import ABSENT, JSON
 
 _SEVERAL: Final[Any] = object()
 
 
-def merge(live: dict[str, JSON], applied: dict[str, JSON], schema: Schema) -> dict[str, JSON]:
+def merge(live: dict[str, JSON], applied: dict[str, JSON], shape: Shape) -> dict[str, JSON]:
     """Return the live object with the applied one over it; neither is changed.
 
     Raises:
         TypedError: an item of a granular list cannot be told from others.
     """
     merged: dict[str, JSON] | None = None
-    properties = schema.properties
     for name, wanted in applied.items():
         present = live.get(name, ABSENT)
-        value = wanted if present is ABSENT else _merge_values(present, wanted, properties.get(name) or known_schema(schema, name))
+        value = wanted if present is ABSENT else _merge_values(present, wanted, shape.member(name))
         if value is not present:
             if merged is None:
                 merged = dict(live)
@@ -33,27 +33,27 @@ def merge(live: dict[str, JSON], applied: dict[str, JSON], schema: Schema) -> di
     return live if merged is None else merged
 
 
-def _merge_values(present: JSON, wanted: JSON, schema: Schema) -> JSON:
+def _merge_values(present: JSON, wanted: JSON, shape: Shape) -> JSON:
     kind = wanted.__class__
     if kind is dict:
-        if present.__class__ is dict and present and is_granular_map(schema):
-            return merge(present, wanted, schema)
+        if present.__class__ is dict and present and shape.is_map:
+            return merge(present, wanted, shape)
     elif kind is list:
-        if present.__class__ is list and present and is_granular_list(schema) and not same(present, wanted):
-            return _merge_lists(present, wanted, schema)
-    elif wanted is None and is_granular(present, schema):
+        if present.__class__ is list and present and shape.is_list and not same(present, wanted):
+            return _merge_lists(present, wanted, shape)
+    elif wanted is None and shape.takes_apart(present):
         return present  # nothing is said about its parts
     return present if same(present, wanted) else wanted
 
 
-def _merge_lists(live: list[JSON], applied: list[JSON], schema: Schema) -> list[JSON]:
+def _merge_lists(live: list[JSON], applied: list[JSON], shape: Shape) -> list[JSON]:
     """Shared items come in the order in which they are applied; items of one side stay behind those that they followed there."""
-    live_elements, wanted_elements = item_elements(live, schema), item_elements(applied, schema)
+    live_elements, wanted_elements = shape.elements(live), shape.elements(applied)
     present: dict[str, JSON] = {}
     for element, item in zip(live_elements, live, strict=True):
         present[element] = _SEVERAL if element in present else item
     wanted = dict(zip(wanted_elements, applied, strict=True))
-    items = item_schema(schema)
+    items = shape.items
 
     def taken(element: str) -> JSON:
         mine = present.get(element, _SEVERAL)

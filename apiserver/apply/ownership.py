@@ -177,13 +177,13 @@ class Ownership:
             if not owners:
                 owners = self._first(live, BEFORE_FIRST_APPLY, now)
         last = owners.get(me)
-        claimed = applied_fields({name: member for name, member in config.items() if name not in self._reset}, self._schema)
+        claimed = applied_fields({name: member for name, member in config.items() if name not in self._reset}, self._shape)
         own = field_set.difference(claimed, _NEVER_OWNED)
         owners[me] = Owned(claimed, self._api_version, last.time if last is not None else "")
-        merged = merge(base, config, self._schema)
+        merged = merge(base, config, self._shape)
         if last is not None and last.fields != own:
             owned = [owned.fields for owned in owners.values()]
-            merged = pruned(merged, last.fields, claimed, owned, self._schema)
+            merged = pruned(merged, last.fields, claimed, owned, self._schema, self._shape)
         if len(owners) > 1:
             owners = self._settled(me, owners, compare(self._tracked(base), self._tracked(merged), self._shape), force=force)
         self._finish(me, owners, last, "" if merged is base or same(merged, base) else now)

@@ -54,6 +54,10 @@ class Shape:
         """The shape of a member that is known to be there."""
         return self.members.get(name, self.others)
 
+    def takes_apart(self, value: JSON) -> bool:
+        """Whether this value is taken apart: empty containers are not, so that empty and absent differ."""
+        return bool(value) and ((value.__class__ is dict and self.is_map) or (value.__class__ is list and self.is_list))
+
 
 def compile(schema: Schema) -> Shape:
     """Compile a schema."""

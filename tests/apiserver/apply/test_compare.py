@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from apiserver.apply import field_set, shape
+from apiserver.apply import field_set
 from apiserver.apply.compare import compare
-from tests.apiserver.apply.things import SCHEMA
+from tests.apiserver.apply.things import SHAPE
 
-SHAPE = shape.compile(SCHEMA)
 TWICE = [{"name": "A"}, {"name": "A"}]
 """What no schema allows, and older versions may have stored."""
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.apply.merge import merge
-from tests.apiserver.apply.things import SCHEMA
+from tests.apiserver.apply.things import SHAPE
 
 
 def merged(live: dict[str, Any], applied: dict[str, Any]) -> dict[str, Any]:
     before = deepcopy((live, applied))
-    result = merge({"spec": live}, {"spec": applied}, SCHEMA)
+    result = merge({"spec": live}, {"spec": applied}, SHAPE)
     assert (live, applied) == before
     spec: dict[str, Any] = result["spec"]
     return spec
@@ -96,4 +96,4 @@ def test_values_merge_by_their_type(live: dict[str, Any], applied: dict[str, Any
 
 def test_an_object_that_gains_nothing_is_the_live_one() -> None:
     live = {"spec": {"note": "a", "items": [{"name": "A", "value": "1"}], "options": {"k": "v"}, "numbers": [1], "selector": {"a": "b"}}}
-    assert merge(live, deepcopy(live), SCHEMA) is live
+    assert merge(live, deepcopy(live), SHAPE) is live

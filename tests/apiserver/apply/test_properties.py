@@ -14,7 +14,7 @@ from apiserver.apply.field_set import LEAF, FieldSet
 from apiserver.apply.ownership import Ownership
 from apiserver.meta.errors import APIError
 from tests.apiserver.apply.specs import SPECS
-from tests.apiserver.apply.things import API_VERSION, SCHEMA
+from tests.apiserver.apply.things import API_VERSION, SCHEMA, SHAPE
 
 Value = dict[str, Any]
 
@@ -77,8 +77,8 @@ def test_applying_twice_is_applying_once(steps: list[tuple[str, str, Value]], ma
 @given(STEPS, MANAGERS, SPECS)
 def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
     value = OWNERSHIP.apply(walked(steps), thing(spec), manager, "T", force=True)
-    wanted = applied_fields({"spec": spec}, SCHEMA)
-    missing = field_set.difference(wanted, applied_fields(value, SCHEMA))
+    wanted = applied_fields({"spec": spec}, SHAPE)
+    missing = field_set.difference(wanted, applied_fields(value, SHAPE))
     assert all(is_an_empty_container(path, thing(spec)) for path in field_set.paths(missing))
     assert owners(value).get((manager, "Apply"), LEAF) == wanted
 
@@ -88,9 +88,9 @@ def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, str, Value]],
 def test_nobody_loses_a_field_to_an_apply_that_does_not_force(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
     """But for what is inside of an item that the applier had applied and gives up: it goes with its item."""
     live = walked(steps)
-    before, present = owners(live), applied_fields(live or {}, SCHEMA)
+    before, present = owners(live), applied_fields(live or {}, SHAPE)
     value = step(deepcopy(live), "apply", manager, spec)
-    after, still = owners(value), applied_fields(value or {}, SCHEMA)
+    after, still = owners(value), applied_fields(value or {}, SHAPE)
     me = (manager, "Apply")
     given_up = field_set.difference(before.get(me, LEAF), after.get(me, LEAF))
     for owner, fields in before.items():
@@ -110,7 +110,7 @@ def test_owners_together_own_all_that_was_set_through_them(steps: list[tuple[str
         assert fields != LEAF
         assert field_set.canonical(fields) == fields
         together = field_set.union(together, fields)
-    present = applied_fields({"spec": (live or {}).get("spec", {})}, SCHEMA)
+    present = applied_fields({"spec": (live or {}).get("spec", {})}, SHAPE)
     # When nobody owns anything any more, nobody is tracked until somebody applies. A container that lost its parts is nobody's, if nobody
     # ever made it.
     assert not owners(live) or all(is_an_empty_container(path, live) for path in field_set.paths(field_set.difference(present, together)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
+from apiserver.apply import shape
 from apiserver.meta.condition import Condition
 from apiserver.meta.resource import Int32, Model, Resource, ScalePaths, describe
 from openapi.markers import AtomicList, AtomicMap, ListMap, ListSet, PreserveUnknownFields
@@ -101,4 +102,5 @@ class Thing(Resource):
 
 KIND = describe(Thing)
 SCHEMA = KIND.schema
+SHAPE = shape.compile(SCHEMA)
 API_VERSION = KIND.api_version
