@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/typ
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from apiserver.apply import path_element
 from apiserver.apply.typed import ANY, TypedError, is_granular_list, item_elements, item_schema, member_schema
@@ -29,19 +29,18 @@ def checked(value: JSON, schema: Schema) -> JSON:
     return copy
 
 
-class _Path(NamedTuple):
-    """Where a value stands; written out only when something is wrong there."""
-
-    parent: _Path | None
-    step: str
-    """`.name`, `[0]`, or the path element of an item."""
-
-    def __str__(self) -> str:
-        step = self.step
-        return f"{self.parent or ''}{step if step[0] in '.[' else path_element.element_text(step)}"
+_Path = tuple["_Path", str] | None
+"""Where a value stands, written out only when something is wrong there: the parent's path, and `.name`, `[0]` or an item's path element."""
 
 
-def _checked(value: JSON, schema: Schema, path: _Path | None, problems: list[str]) -> JSON:
+def _text(path: _Path) -> str:
+    if path is None:
+        return ""
+    parent, step = path
+    return _text(parent) + (step if step[0] in ".[" else path_element.element_text(step))
+
+
+def _checked(value: JSON, schema: Schema, path: _Path, problems: list[str]) -> JSON:
     kind = value.__class__
     if value is None:
         return None
@@ -54,18 +53,18 @@ def _checked(value: JSON, schema: Schema, path: _Path | None, problems: list[str
     return int(value) if kind is float and value.is_integer() and abs(value) < _EXACT_FLOAT else value
 
 
-def _checked_map(value: dict[str, JSON], schema: Schema, path: _Path | None, problems: list[str]) -> dict[str, JSON]:
+def _checked_map(value: dict[str, JSON], schema: Schema, path: _Path, problems: list[str]) -> dict[str, JSON]:
     copy = {}
     properties = schema.properties
     for name, item in sorted(value.items()):
         member = properties.get(name) or member_schema(schema, name)
         if member is None:
-            problems.append(f"{path or ''}.{name}: field not declared in schema")
+            problems.append(f"{_text(path)}.{name}: field not declared in schema")
             break  # upstream looks no further either
         if item.__class__ is str and member.type == "string":
             copy[name] = item
-        elif item is not None or _takes_null(member) or f"{path or ''}.".startswith(".metadata."):
-            copy[name] = _checked(item, member, _Path(path, "." + name), problems)
+        elif item is not None or _takes_null(member) or f"{_text(path)}.".startswith(".metadata."):
+            copy[name] = _checked(item, member, (path, "." + name), problems)
     return copy
 
 
@@ -74,22 +73,22 @@ def _takes_null(schema: Schema) -> bool:
     return schema.nullable or schema is ANY or (schema.default is not ABSENT and schema.default is not None)
 
 
-def _checked_list(value: list[JSON], schema: Schema, path: _Path | None, problems: list[str]) -> list[JSON]:
+def _checked_list(value: list[JSON], schema: Schema, path: _Path, problems: list[str]) -> list[JSON]:
     items = item_schema(schema)
     if not is_granular_list(schema):
-        return [_checked(item, items, _Path(path, f"[{index}]"), problems) for index, item in enumerate(value)]
+        return [_checked(item, items, (path, f"[{index}]"), problems) for index, item in enumerate(value)]
     try:
         elements = item_elements(value, schema)
     except TypedError as error:
-        problems.append(f"{path or ''}: {error}")
+        problems.append(f"{_text(path)}: {error}")
         return []
     seen: set[str] = set()
     copy = []
     for element, item in zip(elements, value, strict=True):
         if element in seen:
-            problems.append(f"{path or ''}: duplicate entries for key {path_element.element_text(element)}")
+            problems.append(f"{_text(path)}: duplicate entries for key {path_element.element_text(element)}")
         seen.add(element)
-        copy.append(_checked(item, items, _Path(path, element), problems))
+        copy.append(_checked(item, items, (path, element), problems))
     return copy
 
 
@@ -103,7 +102,7 @@ def _fits(value: JSON, schema: Schema) -> bool:
     return kind is bool if wanted == "boolean" else wanted == ""
 
 
-def _mismatch(value: JSON, schema: Schema, path: _Path | None, problems: list[str]) -> None:
+def _mismatch(value: JSON, schema: Schema, path: _Path, problems: list[str]) -> None:
     wanted = schema.type
     if wanted == "object":
         problem = f"expected map, got &{{{gotext.text(value)}}}"
@@ -117,7 +116,7 @@ def _mismatch(value: JSON, schema: Schema, path: _Path | None, problems: list[st
         problem = f"expected any scalar, got &{{{gotext.text(value)}}}"
     else:
         problem = f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
-    problems.append(f"{path}: {problem}" if path else problem)
+    problems.append(f"{_text(path)}: {problem}" if path else problem)
 
 
 def _go_syntax(value: JSON) -> str:
