@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apiserver.apply import field_set
@@ -65,7 +65,7 @@ def walked(steps: list[tuple[str, str, Value]]) -> Value | None:
     return live
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, MANAGERS, SPECS)
 def test_applying_twice_is_applying_once(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
     once = OWNERSHIP.apply(walked(steps), thing(spec), manager, "T", force=True)
@@ -73,7 +73,7 @@ def test_applying_twice_is_applying_once(steps: list[tuple[str, str, Value]], ma
     assert OWNERSHIP.apply(deepcopy(once), thing(spec), manager, "later") == once
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, MANAGERS, SPECS)
 def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
     value = OWNERSHIP.apply(walked(steps), thing(spec), manager, "T", force=True)
@@ -83,7 +83,7 @@ def test_what_is_applied_is_there_and_owned(steps: list[tuple[str, str, Value]],
     assert owners(value).get((manager, "Apply"), LEAF) == wanted
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, MANAGERS, SPECS)
 def test_nobody_loses_a_field_to_an_apply_that_does_not_force(steps: list[tuple[str, str, Value]], manager: str, spec: Value) -> None:
     """But for what is inside of an item that the applier had applied and gives up: it goes with its item."""
@@ -101,7 +101,7 @@ def test_nobody_loses_a_field_to_an_apply_that_does_not_force(steps: list[tuple[
                 assert went_with or (field_set.has(after.get(owner, LEAF), path) and is_an_empty_container(path, live))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_owners_together_own_all_that_was_set_through_them(steps: list[tuple[str, str, Value]]) -> None:
     live = walked(steps)

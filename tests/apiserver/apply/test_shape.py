@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apiserver.apply import shape
@@ -46,6 +46,7 @@ def outcome(walk: Any, value: Any) -> FieldSet | str:
 LISTS = st.lists(ANYTHING, max_size=3)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(SPECS, ANYTHING, st.fixed_dictionaries({"items": LISTS, "ports": LISTS})))
 def test_the_compiled_walk_is_what_the_schema_says(value: Any) -> None:
     assert outcome(SHAPE.everything, value) == outcome(lambda value: everything(value, SPEC_SCHEMA), value)
