@@ -1,12 +1,18 @@
-"""Huffman's code of header blocks: reading it, a byte at a time.
+"""Huffman's code of header blocks: reading it, short texts a byte at a time, long ones with zlib.
 
 The code is canonical: codes of one length follow one another, and those of the next begin behind them, so that lengths say it all. Where a
 byte leads from a place in the tree is found out when it is first met, and known from then on: there are 256 places inside of the tree.
 
-Source: https://www.rfc-editor.org/rfc/rfc7541#appendix-B
+Codes of up to fifteen bits are a code that deflate may use as well, with the fifteen ones, with which all longer codes begin, for the end of
+its block. So zlib reads texts without longer codes (those of control characters, and of what is no ASCII) in a fraction of the time: tokens, for one.
+
+Source: https://www.rfc-editor.org/rfc/rfc7541#appendix-B and https://www.rfc-editor.org/rfc/rfc1951#section-3.2
 """
 
 from __future__ import annotations
+
+import zlib
+from typing import Any
 
 _SYMBOLS = {
     5: b"012aceiost",
@@ -34,6 +40,9 @@ _SYMBOLS = {
 _LONGEST = 30
 _Bits = tuple[int, int]
 """Their number, and what they say as a number."""
+_LONGEST_DEFLATED = 15
+_DEFLATED_BYTES = 32
+"""From so many on zlib is quicker: to begin with it takes a microsecond."""
 _STEP_BYTES = 16 * 1024
 """After so many it is seen whether the text has become too long."""
 
@@ -100,12 +109,55 @@ def _may_end(place: _Place) -> bool:
     return length < 8 and bits == (1 << length) - 1
 
 
+# With zlib
+
+
+def _begun() -> Any:
+    """A decompressor that has read the beginning of a block of deflate: the lengths of its codes, and nothing of its text."""
+    lengths = [0] * 257
+    for length, symbols in _SYMBOLS.items():
+        if length <= _LONGEST_DEFLATED:
+            for symbol in symbols:
+                lengths[symbol] = length
+    lengths[256] = _LONGEST_DEFLATED
+    # Three blocks without text, of ten bits each, so that the text begins with a byte. Then the last block, with codes of its own: 257 of
+    # symbols, one of distances (which there are not, so it has no length), and 19 of lengths, those of 0 to 15 each of four bits.
+    bits = "0100000000" * 3 + "101" + "00000" + "00000" + "1111"
+    for coded in (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15):
+        bits += "001" if coded <= 15 else "000"
+    # Numbers have their lowest bit first, codes their highest.
+    bits += "".join(f"{length:04b}" for length in (*lengths, 0))
+    assert len(bits) % 8 == 0
+    begun = zlib.decompressobj(-zlib.MAX_WBITS)
+    begun.decompress(bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8)))
+    return begun
+
+
+_BEGUN_BLOCK = _begun()
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+"""Deflate takes the lowest bit of a byte first."""
+_LENGTHS = bytes(next((length for length, symbols in _SYMBOLS.items() if byte in symbols), 0) for byte in range(256))
+
+
+def _inflated(data: bytes, limit_bytes: int | None) -> bytes | None:
+    """The text, cut off behind the limit; None for one with longer codes, and for what is none."""
+    block = _BEGUN_BLOCK.copy()
+    text: bytes = block.decompress(data.translate(_REVERSED), 0 if limit_bytes is None else limit_bytes + 1)
+    if limit_bytes is not None and len(text) > limit_bytes:
+        return text
+    padding_bits = 8 * len(data) - sum(text.translate(_LENGTHS))
+    is_whole = not block.eof and padding_bits < 8 and data[-1] & ((1 << padding_bits) - 1) == (1 << padding_bits) - 1
+    return text if is_whole else None
+
+
 def decode(data: bytes, *, limit_bytes: int | None = None) -> bytes:
     """Return the text; one that is longer than the limit may be cut off, but still is longer.
 
     Raises:
         ValueError: it is none.
     """
+    if len(data) >= _DEFLATED_BYTES and (text := _inflated(data, limit_bytes)) is not None:
+        return text
     place = _START
     parts: list[bytes] = []
     append = parts.append

@@ -16,6 +16,7 @@ from http2.header_decoder import HeaderDecoder
 from http2.literals import literal
 from http2.static_table import STATIC
 
+_ENCODER = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
 Pair = tuple[bytes, bytes]
 
 texts = st.binary(max_size=80)
@@ -37,7 +38,45 @@ def test_the_static_table_is_the_standard_s() -> None:
 @given(texts)
 @example(bytes(range(256)))
 def test_text_is_read_as_it_was_written(text: bytes) -> None:
-    assert huffman.decode(HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH).encode(text)) == text
+    assert huffman.decode(_ENCODER.encode(text)) == text
+
+
+ascii_texts = st.binary(max_size=400).map(lambda text: bytes(32 + byte % 60 for byte in text))
+"""Without symbols whose codes are longer than those of deflate."""
+
+
+def _read(code: bytes, limit_bytes: int | None) -> bytes | str:
+    try:
+        return huffman.decode(code, limit_bytes=limit_bytes)
+    except ValueError as error:
+        return str(error)
+
+
+@given(ascii_texts | st.binary(max_size=400), st.integers(min_value=0), st.binary(max_size=5), st.none() | st.integers(0, 400))
+@example(bytes(range(32, 92)) * 20, 0, b"", None)
+@example(b"\\" * 40, 0, b"", None)
+def test_text_is_read_the_same_by_zlib_and_without_it(text: bytes, flipped: int, behind: bytes, limit_bytes: int | None) -> None:
+    code = bytearray(_ENCODER.encode(text))
+    spoilt = bytearray(code + behind)
+    if spoilt:
+        spoilt[flipped // 8 % len(spoilt)] ^= 1 << flipped % 8
+    for whole in (bytes(code), bytes(code[:-1]), bytes(spoilt)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(huffman, "_DEFLATED_BYTES", 1)
+            inflated = _read(whole, limit_bytes)
+            patch.setattr(huffman, "_DEFLATED_BYTES", 1 << 30)
+            walked = _read(whole, limit_bytes)
+        if limit_bytes is not None and isinstance(inflated, bytes) and len(inflated) > limit_bytes:
+            assert isinstance(walked, str) or walked.startswith(inflated)
+        else:
+            assert inflated == walked
+
+
+def test_only_text_with_longer_codes_is_not_for_zlib() -> None:
+    for byte in range(256):
+        text = bytes((byte,)) * 40
+        found = huffman._inflated(_ENCODER.encode(text), None)
+        assert found == (text if REQUEST_CODES_LENGTH[byte] <= 15 else None)
 
 
 @given(st.lists(st.tuples(st.lists(pairs, max_size=20), st.booleans(), st.sampled_from([0, 100, 4096])), max_size=20))
