@@ -3,8 +3,9 @@
 The code is canonical: codes of one length follow one another, and those of the next begin behind them, so that lengths say it all. Where a
 byte leads from a place in the tree is found out when it is first met, and known from then on: there are 256 places inside of the tree.
 
-Codes of up to fifteen bits are a code that deflate may use as well, with the fifteen ones, with which all longer codes begin, for the end of
-its block. So zlib reads texts without longer codes (those of control characters, and of what is no ASCII) in a fraction of the time: tokens, for one.
+Codes of up to fifteen bits are a code that deflate may use as well, with the fifteen ones, with which all longer codes begin, for the end
+of its block. So zlib reads texts without longer codes (those of control characters, and of what is no ASCII) in a fraction of the time:
+tokens, for one.
 
 Source: https://www.rfc-editor.org/rfc/rfc7541#appendix-B and https://www.rfc-editor.org/rfc/rfc1951#section-3.2
 """
