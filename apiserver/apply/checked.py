@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/structured-merge-diff/blob/v6.4.2/typ
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from apiserver.apply import path_element
 from apiserver.apply.typed import ANY, TypedError, is_granular_list, item_elements, item_schema, member_schema
@@ -29,7 +29,7 @@ def checked(value: JSON, schema: Schema) -> JSON:
     return copy
 
 
-_Path = tuple["_Path", str] | None
+_Path = tuple[Any, str] | None
 """Where a value stands, written out only when something is wrong there: the parent's path, and `.name`, `[0]` or an item's path element."""
 
 
