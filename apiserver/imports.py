@@ -21,7 +21,7 @@ def import_libraries() -> None:
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     with _without_authorities():
-        import aiohttp  # noqa: F401
+        import aiohttp  # noqa: F401 - for what it does when it is imported for the first time
 
 
 @contextmanager

@@ -98,6 +98,8 @@ class Strategy:
     def read(self, current: StoredObject) -> dict[str, Any]:
         """The value of a stored object, normalized by the schema of today, whatever held when it was written, and whoever wrote it."""
         value = current.object()
+        if current.is_normal:
+            return value
         try:
             self.normalize(value)
         except normalize.MetadataTypeError:

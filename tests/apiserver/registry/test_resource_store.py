@@ -20,6 +20,7 @@ from storage.errors import ValueTooLarge
 from storage.memory import MemoryStore
 from storage.store import KeyValue
 from tests.apiserver.gadgets import Gadget
+from tests.random_writes import Writes
 
 
 class SealSpec(Model):
@@ -149,6 +150,32 @@ async def test_an_own_write_is_not_parsed_again(gadgets: ResourceStore, monkeypa
     await gadgets.create("ns1", gadget())
     await gadgets.update("ns1", "x", scaled(2))
     assert gadgets.cache.ready
+
+
+async def test_what_a_write_stores_is_normal_and_read_as_it_is(gadgets: ResourceStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await gadgets.create("ns1", gadget(), Write(field_manager="m"))
+    updated = await gadgets.update("ns1", "x", scaled(2), Write(field_manager="m"))
+
+    def normalize(value: dict[str, Any], **_: Any) -> None:
+        raise AssertionError("it is normal")
+
+    monkeypatch.setattr(gadgets.strategy, "normalize", normalize)
+    assert gadgets.strategy.read(updated) == updated.object()
+
+
+async def test_whatever_random_writes_store_is_as_normal_as_it_says() -> None:
+    writes = Writes(2)
+    store = writes._store
+    states = 0
+    async for _ in writes.outcomes(500):
+        current = store.cache.peek(store.codec.key("default", "a"))
+        if current is not None:
+            value = current.object()
+            store.strategy.normalize(value)
+            assert current.is_normal
+            assert repr(value) == repr(current.object())
+            states += 1
+    assert states > 400
 
 
 async def test_what_is_not_known_to_be_normal_is_normalized_when_it_is_read(gadgets: ResourceStore, spied: SpiedStore) -> None:
