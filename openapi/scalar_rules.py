@@ -14,7 +14,8 @@ from openapi.problems import Check, Problem
 from openapi.structural import JSON, Schema
 from openapi.type_rules import CLASSES, effective_format, out_of_range
 
-_INT_RANGES: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
+INTEGER_LIMITS: Final = {"int32": 2**31, "int64": 2**63, "": 2**63}
+"""By format: an integer is below this, and not below its negative."""
 
 
 def string_rules(schema: Schema) -> Iterable[Check]:
@@ -60,7 +61,7 @@ def number_rules(schema: Schema) -> Iterable[Check]:
     """The rules of an integer or a float."""
     integer = schema.type == "integer"
     format_ = effective_format(schema) if integer else ""
-    beyond = _INT_RANGES[format_] if integer else None
+    beyond = INTEGER_LIMITS[format_] if integer else None
     factor, high, low = schema.multiple_of, schema.maximum, schema.minimum
     if beyond is None and factor is None and high is None and low is None:
         return

@@ -37,7 +37,7 @@ def compile(schema: Schema) -> Validate:
     Raises:
         ValueError: a pattern that means something else in Python than in Go, or a format that is not supported.
     """
-    check = _check_of(schema)
+    check = check_of(schema)
 
     def validate(value: JSON, old: JSON = ABSENT, *, at: str = "") -> list[Violation]:
         if value is old:
@@ -55,16 +55,21 @@ def compile(schema: Schema) -> Validate:
     return validate
 
 
-def _check_of(schema: Schema) -> Check:
+def check_of(schema: Schema) -> Check:
+    """Compile the rules of one place in the tree, and of what is below it.
+
+    Raises:
+        ValueError: as `compile`.
+    """
     rules: list[tuple[type, Check]] = []
     if schema.int_or_string or schema.type in ("string", ""):
         rules.extend((str, rule) for rule in string_rules(schema))
     if schema.int_or_string or schema.type in ("integer", "number", ""):
         rules.extend((number, rule) for rule in number_rules(schema) for number in (int, float))
     if schema.type in ("array", ""):
-        rules.extend((list, rule) for rule in array_rules(schema, _check_of))
+        rules.extend((list, rule) for rule in array_rules(schema, check_of))
     if schema.type in ("object", ""):
-        rules.extend((dict, rule) for rule in object_rules(schema, _check_of))
+        rules.extend((dict, rule) for rule in object_rules(schema, check_of))
     enum = enum_rule(schema) if schema.enum else None
     by_class: dict[type, Check | None] = {}
     for class_ in (str, int, float, bool, list, dict):

@@ -22,6 +22,7 @@ from apiserver.meta.resource import Resource
 from apiserver.meta.validation import finalizer_warnings, object_meta_errors, object_meta_update_errors, path_segment_errors
 from apiserver.registry import scaling
 from openapi import normalize, validate
+from openapi.accept import Acceptor, has_rules_of_change
 from openapi.gotext import quote
 from openapi.object_meta import normalize_stored_metadata
 from openapi.structural import ABSENT
@@ -42,7 +43,10 @@ class Strategy:
         self._codec = codec
         self.normalize = normalize.compile(kind.schema)
         """Prunes, drops nulls, fills in defaults and reads metadata, in place, as every decoded body and every patched object needs it."""
-        self._validate_content = validate.compile(_content_schema(kind.schema))
+        content = _content_schema(kind.schema)
+        self._validate_content = validate.compile(content)
+        self._accept = Acceptor(kind.model, content)
+        self._has_rules_of_change = has_rules_of_change(content)
         self._validate_status = validate.compile(kind.schema.properties["status"]) if kind.has_status else None
         own = kind.model
         self._has_own_rules = own.validate_object is not Resource.validate_object or own.warn is not Resource.warn
@@ -169,15 +173,17 @@ class Strategy:
             APIError: 422 with a cause for each field that is wrong.
         """
         causes = self._type_causes(value)
+        instance = None
         if not causes:
+            instance = self._accept(value)
             causes = [
                 *to_causes(object_meta_errors(value["metadata"], namespaced=self._kind.namespaced)),
-                *map(to_cause, self._validate_content(value)),
+                *(map(to_cause, self._validate_content(value)) if instance is None else ()),
                 *self._scale_causes(value, scaling.spec_causes, scaling.status_causes),
             ]
         told: list[str] = []
         if self._has_own_rules and not causes:
-            causes, told = self._judge(value, None)
+            causes, told = self._judge(instance, value, None)
         if causes:
             raise self._invalid(value, causes)
         _warn_of_finalizers(value, None, warnings)
@@ -194,12 +200,15 @@ class Strategy:
         causes = self._update_causes(value, old)
         type_causes = self._type_causes(value)
         causes += type_causes
+        instance = None
         if content_changed and not type_causes:
-            causes += map(to_cause, self._validate_content(value, old))
+            instance = self._accept(value)
+            if instance is None or self._has_rules_of_change:
+                causes += map(to_cause, self._validate_content(value, old))
             causes += self._scale_causes(value, scaling.spec_causes, scaling.status_causes)
         told: list[str] = []
         if content_changed and self._has_own_rules and not causes:
-            causes, told = self._judge(value, old)
+            causes, told = self._judge(instance, value, old)
         if causes:
             raise self._invalid(value, causes)
         _warn_of_finalizers(value, old, warnings)
@@ -238,17 +247,18 @@ class Strategy:
         paths = self._kind.scale
         return [cause for rule in rules for cause in rule(value, paths)] if paths is not None else []
 
-    def _judge(self, value: dict[str, Any], old: dict[str, Any] | None) -> tuple[list[Cause], list[str]]:
-        """What the kind's own rules find wrong, and what they warn of.
+    def _judge(self, instance: Resource | None, value: dict[str, Any], old: dict[str, Any] | None) -> tuple[list[Cause], list[str]]:
+        """What the kind's own rules find wrong, and what they warn of; `instance` is the value's, if it has been made already.
 
         They are not asked about an object that its schema does not allow any more (it became stricter, and the update leaves what is
         wrong now as it was), and do not see an old object of that sort.
         """
         model = self._kind.model
-        try:
-            instance = model.model_validate(value)
-        except ValidationError:
-            return [], []
+        if instance is None:
+            try:
+                instance = model.model_validate(value)
+            except ValidationError:
+                return [], []
         old_instance = None if old is None else cast(Resource, _OldObject(model, old))
         try:
             return to_causes(instance.validate_object(old_instance)), list(instance.warn(old_instance))

@@ -15,6 +15,8 @@ import yaml
 
 from apiserver import kinds
 from apiserver.meta.resource import ResourceKind
+from openapi import normalize
+from openapi.accept import Acceptor
 from openapi.structural import Schema
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -60,6 +62,15 @@ async def test_the_samples_of_a_kind_show_all_of_its_fields(kind: ResourceKind) 
 async def test_a_kind_has_a_sample_with_what_is_required_alone(kind: ResourceKind) -> None:
     required = set(kind.schema.properties["spec"].required)
     assert any(set(value["spec"]) == required for value in samples_of(kind))
+
+
+@each_sample
+async def test_a_sample_is_accepted_in_one_pass(file: Path) -> None:
+    """Else each write of the kind would cost the walk of the schema and an instance of the model besides."""
+    sample = read(file)
+    kind = KINDS[sample["apiVersion"], sample["kind"]]
+    normalize.compile(kind.schema)(sample)
+    assert Acceptor(kind.model, kind.schema)(sample) == kind.model.model_validate(sample)
 
 
 @each_sample

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pytest
 
 from apiserver.meta.errors import APIError
 from apiserver.meta.field_errors import FieldError, forbidden
+from apiserver.meta.markers import Immutable
 from apiserver.meta.options import DeleteOptions
 from apiserver.meta.resource import Int32, Model, Resource, describe
 from apiserver.registry.resource_store import ResourceStore
@@ -30,6 +31,8 @@ class SealSpec(Model):
     """Which color; it stays."""
     size: Int32 = 1
     """How large."""
+    origin: Annotated[str | None, Immutable] = None
+    """Where it is from."""
 
 
 class Seal(Resource):
@@ -102,6 +105,20 @@ async def gadgets(spied: SpiedStore) -> AsyncIterator[ResourceStore]:
     await resource.cache.close()
     await running
     await spied.close()
+
+
+@pytest.fixture
+async def seals(spied: SpiedStore) -> AsyncIterator[ResourceStore]:
+    resource = ResourceStore(describe(Seal), spied)
+    running = asyncio.create_task(resource.run())
+    await resource.cache.wait_ready()
+    yield resource
+    await resource.cache.close()
+    await running
+
+
+def seal(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.dev/v1", "kind": "Seal", "metadata": {"name": "x"}, "spec": {"color": "red", **spec}}
 
 
 def gadget(name: str = "x", **metadata: Any) -> dict[str, Any]:
@@ -460,12 +477,8 @@ async def test_admission_may_change_and_refuse(gadgets: ResourceStore) -> None:
     assert [entry for entry in seen if entry[0] == "mutate"] == [new, changed, deleted]
 
 
-async def test_a_kinds_own_rules_see_what_is_replaced_if_its_schema_allows_it_still(spied: SpiedStore) -> None:
-    seals = ResourceStore(describe(Seal), spied)
-    running = asyncio.create_task(seals.run())
-    await seals.cache.wait_ready()
-    value = {"apiVersion": "example.dev/v1", "kind": "Seal", "metadata": {"name": "x"}, "spec": {"color": "red", "size": 1}}
-    created = await seals.create("ns1", value)
+async def test_a_kinds_own_rules_see_what_is_replaced_if_its_schema_allows_it_still(seals: ResourceStore) -> None:
+    created = await seals.create("ns1", seal(size=1))
     write = Write()
     await seals.update("ns1", "x", changing(lambda value: value["spec"].update(size=2)), write)
     assert write.warnings == ["it grows"]
@@ -475,5 +488,9 @@ async def test_a_kinds_own_rules_see_what_is_replaced_if_its_schema_allows_it_st
     await seals.cache.update(created.key, current.value.replace(b'"red"', b'"pink"'), expected_revision=current.revision)
     blue = await seals.update("ns1", "x", changing(lambda value: value["spec"].update(color="blue")))
     assert blue.object()["spec"]["color"] == "blue"
-    await seals.cache.close()
-    await running
+
+
+async def test_what_may_not_change_is_told_of_an_object_that_is_good_by_itself(seals: ResourceStore) -> None:
+    await seals.create("ns1", seal(origin="sea"))
+    with pytest.raises(APIError, match=r'spec\.origin: Invalid value: "land": field is immutable'):
+        await seals.update("ns1", "x", changing(lambda value: value["spec"].update(origin="land")))
