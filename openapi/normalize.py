@@ -77,7 +77,7 @@ def compile(schema: Schema) -> Normalize:
     walk = _object_walk(replace(schema, embedded_resource=False), root=True)
 
     def normalize(value: dict[str, Any], *, old: dict[str, Any] | None = None, report: list[str] | None = None) -> None:
-        metadata = normalize_metadata(value)
+        metadata = normalize_metadata(value, old)
         unknown = walk(value, old)
         if report is not None:
             for paths in (metadata, unknown):

@@ -159,10 +159,11 @@ _CLASSES: Final[dict[str, type]] = {
 _NOTHING: Final[dict[str, JSON]] = {}
 
 
-def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
+def normalize_metadata(holder: dict[str, Any], old: dict[str, Any] | None = None) -> Unknown | None:
     """Bring `holder["metadata"]` into the form in which Kubernetes keeps it; return its unknown members, already removed.
 
-    Works in place. A null or absent metadata is removed.
+    Works in place. A null or absent metadata is removed. What is shared with the metadata of `old`, which has been normalized, stays as it
+    is.
 
     Raises:
         MetadataTypeError: a member has the wrong type. The value may be half done then.
@@ -173,10 +174,15 @@ def normalize_metadata(holder: dict[str, Any]) -> Unknown | None:
         return None
     if metadata.__class__ is not dict:
         raise _mismatch(metadata, "", "", "v1.ObjectMeta")
+    before: dict[str, JSON] = _NOTHING if old is None else old.get("metadata") or _NOTHING
+    if metadata is before:
+        return None
     gone: list[str] = []
     unknown: Unknown = []
     errors: dict[str, MetadataTypeError] = {}
     for key, item in metadata.items():
+        if item is before.get(key) and item is not None:
+            continue
         read = _OBJECT_META.get(key)
         if item is None and (read is not None or key in _LISTS):
             gone.append(key)

@@ -48,12 +48,12 @@ def _owned_whole(_: FieldSet) -> FieldSet:
 
 def _reconciler(members: dict[str, Reconcile], others: Reconcile | None) -> Reconcile:
     """What reconciles a set whose elements are in `members`, and all others by `others`."""
+    below_of = members.get
 
     def reconcile(fields: FieldSet) -> FieldSet:
         changed: FieldSet | None = None
-        for element in fields if others is not None else members.keys() & fields.keys():
-            inner = fields[element]
-            if inner and (below := members.get(element, others)) is not None:
+        for element, inner in fields.items():
+            if inner and (below := below_of(element, others)) is not None:
                 new = below(inner)
                 if new is not inner:
                     if changed is None:

@@ -195,6 +195,12 @@ class WorkerPool(Resource):
 _RESERVED_NAME = f"is reserved for the sandbox runtime (reserved names: {', '.join(RESERVED_VOLUMES)})"
 
 
+_TAKEN_PATHS = (
+    *((f"{path}/", f"overlaps {path}, which is reserved for the sandbox runtime") for path in RESERVED_VOLUMES.values()),
+    *((f"{path}/", f"overlaps the system path {path}") for path in SYSTEM_PATHS),
+)
+
+
 def _image_errors(path: str, image: str) -> Iterator[FieldError]:
     """One error at most: the first rule that the reference breaks, in the words that help to mend it."""
     if "".join(image.split()) != image:
@@ -219,16 +225,9 @@ def _mount_path_errors(path: str, mount_path: str) -> Iterator[FieldError]:
     if any(part in ("", ".", "..") for part in mount_path[1:].split("/")):
         yield invalid(path, mount_path, "must be a clean path: no '.', '..', '//' and no trailing '/'")
         return
-    for reserved in RESERVED_VOLUMES.values():
-        if _overlap(mount_path, reserved):
-            yield invalid(path, mount_path, f"overlaps {reserved}, which is reserved for the sandbox runtime")
+    whole = f"{mount_path}/"
+    for taken, problem in _TAKEN_PATHS:
+        # Equal, or one below the other.
+        if whole.startswith(taken) or taken.startswith(whole):
+            yield invalid(path, mount_path, problem)
             return
-    for system in SYSTEM_PATHS:
-        if _overlap(mount_path, system):
-            yield invalid(path, mount_path, f"overlaps the system path {system}")
-            return
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether two clean absolute paths are equal or one lies below the other."""
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

@@ -33,7 +33,10 @@ _is_http_path = re.compile(_HTTP_PATH).fullmatch
 _is_label = re.compile(_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _is_key_name = re.compile(_KEY_NAME).fullmatch
-_is_common_key = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?").fullmatch
+_COMMON_NAME: Final = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_COMMON_PREFIX: Final = r"(?=[-a-z0-9.]{1,253}/)[a-z0-9]+(?:[-.][a-z0-9]+)*/"
+_is_common_value = re.compile(_COMMON_NAME).fullmatch
+_is_common_key = re.compile(f"(?:{_COMMON_PREFIX})?{_COMMON_NAME}").fullmatch
 
 
 def _regex_error(rule: str, pattern: str, *examples: str) -> str:
@@ -131,7 +134,7 @@ def label_key_errors(key: str) -> list[str]:
 
 def label_value_errors(value: str) -> list[str]:
     """What is wrong with the value of a label."""
-    if not value or _is_common_key(value):
+    if not value or _is_common_value(value):
         return []
     problems = _too_long(value, 63, "bytes")
     return problems if _is_key_name(value) else [*problems, _VALUE_ERROR]
@@ -163,8 +166,8 @@ def object_meta_errors(metadata: Metadata, *, namespaced: bool, name_errors: Nam
     return found
 
 
-def object_meta_update_errors(metadata: Metadata, old: Metadata) -> list[FieldError]:
-    """What is wrong with the change from `old` to `metadata`."""
+def object_meta_update_errors(metadata: Metadata, old: Metadata, *, is_good: bool = False) -> list[FieldError]:
+    """What is wrong with the change from `old` to `metadata`; `is_good` says that `object_meta_errors` has found nothing in the latter."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp"):
         extra = sorted(set(metadata.get("finalizers", ())) - set(old.get("finalizers", ())))
@@ -190,7 +193,8 @@ def object_meta_update_errors(metadata: Metadata, old: Metadata) -> list[FieldEr
         value = metadata.get(name, absent)
         if value != old.get(name, absent):
             found.append(invalid(f"metadata.{name}", value, _IMMUTABLE))
-    found.extend(_common_errors(metadata, new=False))
+    if not is_good:
+        found.extend(_common_errors(metadata, new=False))
     return found
 
 
@@ -211,7 +215,7 @@ def _common_errors(metadata: Metadata, *, new: bool) -> list[FieldError]:
 
 def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """What is wrong with labels; all errors are told at the path of the map."""
-    if all(map(_is_common_key, labels)) and all(map(_is_common_key, labels.values())):
+    if all(map(_is_common_key, labels)) and all(map(_is_common_value, labels.values())):
         return []
     return list(islice(_each_label_error(labels, path), _MOST_ERRORS))
 
@@ -225,8 +229,12 @@ def _each_label_error(labels: Mapping[str, str], path: str) -> Iterator[FieldErr
 
 
 def _annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    found = list(islice((invalid(path, key, text) for key in annotations for text in label_key_errors(key.lower())), _MOST_ERRORS))
-    if sum(map(_size, annotations)) + sum(map(_size, annotations.values())) > ANNOTATIONS_LIMIT_BYTES:
+    found: list[FieldError] = []
+    if not all(map(_is_common_key, annotations)):
+        wrong = (invalid(path, key, text) for key in annotations for text in label_key_errors(key.lower()))
+        found.extend(islice(wrong, _MOST_ERRORS))
+    characters = sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    if characters * 4 > ANNOTATIONS_LIMIT_BYTES and sum(map(_size, (*annotations, *annotations.values()))) > ANNOTATIONS_LIMIT_BYTES:
         found.append(too_long(path, "", ANNOTATIONS_LIMIT_BYTES))
     return found
 

@@ -239,7 +239,7 @@ class Strategy:
         if metadata == old_metadata:
             return []
         common = object_meta_errors(metadata, namespaced=self._kind.namespaced, name_errors=path_segment_errors)
-        changes = object_meta_update_errors(metadata, old_metadata)
+        changes = object_meta_update_errors(metadata, old_metadata, is_good=not common)
         # The generic layer of kube-apiserver and the one for custom resources both look at the changes, so these are told twice.
         return to_causes([*common, *changes, *changes])
 

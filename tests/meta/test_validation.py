@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from apiserver.meta import field_errors, names, time, validation
 from apiserver.meta.field_errors import FieldError, Struct
@@ -72,6 +74,8 @@ def of_new(**metadata: Any) -> list[str]:
             ],
         ),
         ({"annotations": {"a": "x" * 262143}}, []),
+        ({"annotations": {"a": "é" * 131071}}, []),
+        ({"annotations": {"a": "é" * 131072}}, ["metadata.annotations: Too long: may not be more than 262144 bytes"]),
         ({"annotations": {"a": "x" * 262144}}, ["metadata.annotations: Too long: may not be more than 262144 bytes"]),
         ({"finalizers": ["-"]}, [f'metadata.finalizers: Invalid value: "-": name part {KEY}']),
         (
@@ -142,6 +146,29 @@ def test_what_may_not_change_in_metadata_is_told() -> None:
         "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable",
     ]
     assert validation.object_meta_update_errors({**old, "resourceVersion": "1"}, old) == []
+
+
+def test_what_is_known_to_be_good_is_asked_for_the_change_alone() -> None:
+    old = {"name": "a", "namespace": "n", "resourceVersion": "1"}
+    new = {**old, "uid": "2", "labels": {"-a": "x"}}
+    changed, label = 'metadata.uid: Invalid value: "2": field is immutable', f'metadata.labels: Invalid value: "-a": name part {KEY}'
+    assert told(validation.object_meta_update_errors(new, old)) == [changed, label]
+    assert told(validation.object_meta_update_errors(new, old, is_good=True)) == [changed]
+
+
+@settings(deadline=None)
+@given(key=st.text("aA0-._/", max_size=6) | st.builds(str.__mul__, st.sampled_from("aA."), st.integers(60, 66)).map("a/{}".format))
+def test_a_key_is_good_if_its_parts_are(key: str) -> None:
+    *prefixes, name = key.split("/")
+    label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    is_prefix = len(prefixes) < 2 and all(re.fullmatch(rf"{label}(\.{label})*", prefix) for prefix in prefixes)
+    is_name = len(name) <= 63 and re.fullmatch("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", name)
+    assert (not validation.label_key_errors(key)) == bool(is_prefix and is_name)
+
+
+def test_a_prefix_is_no_longer_than_a_domain() -> None:
+    assert validation.label_key_errors(f"{'a' * 253}/b") == []
+    assert validation.label_key_errors(f"{'a' * 254}/b") == ["prefix part must be no more than 253 bytes"]
 
 
 @pytest.mark.parametrize(

@@ -255,3 +255,42 @@ def test_what_is_shared_with_a_normalized_object_need_not_be_walked_again(spec: 
     NORMALIZE(shared, old=old, report=report)
     assert (shared, report) == expected
     assert old == before
+
+
+metadata_members = [
+    "name",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "labels",
+    "annotations",
+    "finalizers",
+    "managedFields",
+    "ownerReferences",
+]
+some_metadata = st.dictionaries(
+    st.sampled_from([*metadata_members, "unknown"]),
+    st.sampled_from(["", "a", 0, 1, {}, {"a": "b"}, {"a": None}, [], ["a"], [None], [{"name": "a", "x": 1}], "2026-01-01T00:00:00Z"])
+    | json_values,
+    max_size=4,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(metadata=some_metadata, change=some_metadata)
+def test_metadata_that_is_shared_need_not_be_read_again(metadata: dict[str, Any], change: dict[str, Any]) -> None:
+    old: dict[str, Any] = {"metadata": metadata, "spec": {}}
+    try:
+        NORMALIZE(old)
+        shared = {**old, "metadata": {**old["metadata"], **copy.deepcopy(change)}}
+        alone, before = copy.deepcopy(shared), copy.deepcopy(old)
+        expected = normalized(alone)
+    except MetadataTypeError:
+        return
+    report: list[str] = []
+    NORMALIZE(shared, old=old, report=report)
+    assert (shared, report) == expected
+    assert old == before
+    same = {**old}
+    NORMALIZE(same, old=old)
+    assert same["metadata"] is old["metadata"]
