@@ -36,6 +36,8 @@ _is_key_name = re.compile(_KEY_NAME).fullmatch
 _COMMON_NAME: Final = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _COMMON_PREFIX: Final = r"(?=[-a-z0-9.]{1,253}/)[a-z0-9]+(?:[-.][a-z0-9]+)*/"
 _is_common_value = re.compile(_COMMON_NAME).fullmatch
+_is_common_label = re.compile("[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?").fullmatch
+_is_common_manager = re.compile(f"[ -~]{{0,{FIELD_MANAGER_LIMIT_BYTES}}}").fullmatch
 _is_common_key = re.compile(f"(?:{_COMMON_PREFIX})?{_COMMON_NAME}").fullmatch
 
 
@@ -150,7 +152,7 @@ def object_meta_errors(metadata: Metadata, *, namespaced: bool, name_errors: Nam
         found.extend(invalid("metadata.generateName", base, text) for text in name_errors(masked))
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
-    else:
+    elif not _is_common_label(name):  # else it is a subdomain and a segment of an address as well
         found += [invalid("metadata.name", name, text) for text in name_errors(name)]
     namespace = metadata.get("namespace", "")
     if not namespaced:
@@ -158,7 +160,7 @@ def object_meta_errors(metadata: Metadata, *, namespaced: bool, name_errors: Nam
             found.append(forbidden("metadata.namespace", "not allowed on this type"))
     elif not namespace:
         found.append(required("metadata.namespace"))
-    else:
+    elif not _is_common_label(namespace):
         found += [invalid("metadata.namespace", namespace, text) for text in dns1123_label_errors(namespace)]
     if metadata.get("generation", 0) < 0:
         found.append(invalid("metadata.generation", metadata["generation"], "must be greater than or equal to 0"))
@@ -289,23 +291,39 @@ def finalizer_warnings(finalizer: str, path: str = "metadata.finalizers") -> lis
     return warnings
 
 
+_OPERATIONS: Final = ("Apply", "Update")
+_SUBRESOURCES: Final = ("", "status", "scale")
+
+
 def _managed_fields_errors(entries: Sequence[Mapping[str, Any]], path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for index, entry in enumerate(entries):
+        if _is_common_entry(entry):
+            continue
         if len(found) >= _MOST_ERRORS:
             break
         at = f"{path}[{index}]"
         operation = entry.get("operation", "")
         if not operation:
             found.append(required(f"{at}.operation", "must not be empty"))
-        elif operation not in ("Apply", "Update"):
-            found.append(not_supported(f"{at}.operation", operation, ("Apply", "Update")))
+        elif operation not in _OPERATIONS:
+            found.append(not_supported(f"{at}.operation", operation, _OPERATIONS))
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
             found.append(invalid(f"{at}.fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
         found.extend(field_manager_errors(entry.get("manager", ""), f"{at}.manager"))
         if _size(entry.get("subresource", "")) > _SUBRESOURCE_LIMIT_BYTES:
             found.append(too_long(f"{at}.subresource", "", _SUBRESOURCE_LIMIT_BYTES))
     return found
+
+
+def _is_common_entry(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is one of those that this server writes: nothing is wrong with it then."""
+    return (
+        entry.get("operation") in _OPERATIONS
+        and entry.get("fieldsType") == "FieldsV1"
+        and entry.get("subresource", "") in _SUBRESOURCES
+        and _is_common_manager(entry.get("manager", "")) is not None
+    )
 
 
 def field_manager_errors(manager: str, path: str = "fieldManager") -> list[FieldError]:

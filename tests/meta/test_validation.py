@@ -171,6 +171,14 @@ def test_a_prefix_is_no_longer_than_a_domain() -> None:
     assert validation.label_key_errors(f"{'a' * 254}/b") == ["prefix part must be no more than 253 bytes"]
 
 
+def test_entries_that_others_write_are_good_as_well() -> None:
+    entry = {"operation": "Update", "manager": "é" * 64, "subresource": "x" * 256}
+    assert of_new(managedFields=[entry, {**entry, "fieldsType": "FieldsV1", "manager": ""}]) == []
+    wrong = {"operation": "Apply", "fieldsType": "FieldsV1", "manager": "a\n", "subresource": "status"}
+    found = 'metadata.managedFields[1].manager: Invalid value: "a\\n": invalid character U+000A (at position 1)'
+    assert of_new(managedFields=[entry, wrong]) == [found]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("a", []), ("..", ["may not be '..'"]), ("a/b", ["may not contain '/'"]), ("a/b%c", ["may not contain '/'", "may not contain '%'"])],
