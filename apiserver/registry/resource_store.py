@@ -331,13 +331,15 @@ class ResourceStore:
         if subresource == "status":
             value = strategy.prepare_for_status_update(value, old)
             content = self.codec.encode_content(value)
+            content_changed = content != current.content
             strategy.validate_status_update(value, old)
         else:
             content = strategy.prepare_for_update(value, old, current)
-            strategy.validate_update(value, old, write.warnings, content_changed=content != current.content)
+            content_changed = content != current.content
+            strategy.validate_update(value, old, write.warnings, content_changed=content_changed)
         if admission is not None:
             await admission.validate(value, old)
-        if content == current.content:
+        if not content_changed:
             keep_times(value["metadata"], old["metadata"])
         encoded = self.codec.encode(value, content=content, is_normal=admission is None)
         return encoded, deletion.goes_with_update(value["metadata"], old["metadata"])
