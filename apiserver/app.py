@@ -105,6 +105,11 @@ class App:
         for resource in self.resources:
             await resource.cache.wait_ready()
 
+    async def prepare_writes(self) -> None:
+        """Make ready, in a thread, what the first write of each kind would else hold the loop for."""
+        for resource in self.resources:
+            await asyncio.to_thread(resource.strategy.prepare)
+
 
 def build_app(
     config: Config,

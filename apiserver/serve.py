@@ -130,6 +130,7 @@ async def _announce(app: App, ready: Callable[[], None]) -> None:
     await app.wait_ready()
     heap.settle()
     ready()
+    await app.prepare_writes()
 
 
 async def _keep_up(store: LoadableStore, stop: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
+from threading import Lock
 from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -66,13 +67,20 @@ class _NotUnderstoodError(Exception):
 
 
 class Acceptor(Generic[M]):
-    """Made ready when it is asked for the first time, as pydantic's models are."""
+    """Pydantic makes a model ready when it is used for the first time, which takes some tens of milliseconds; so does this."""
 
     def __init__(self, model: type[M], schema: Schema) -> None:
         """`schema` is the model's own; of members that have been taken out of it the types alone are looked at."""
         self._model = model
         self._schema = schema
         self._accept: Callable[[JSON], M | None] | None = None
+        self._preparing = Lock()
+
+    def prepare(self) -> None:
+        """Be ready before the first call. From any thread; who calls meanwhile waits."""
+        with self._preparing:
+            if self._accept is None:
+                self._accept = self._compiled()
 
     def __call__(self, value: JSON) -> M | None:
         """Return the model's instance of a normalized value in which the walk of the schema finds nothing wrong.
@@ -81,7 +89,8 @@ class Acceptor(Generic[M]):
         gets no other answer. Rules about changes (`immutable`) are not asked. Never raises for any JSON value.
         """
         if self._accept is None:
-            self._accept = self._compiled()
+            self.prepare()
+        assert self._accept is not None
         try:
             return self._accept(value)
         except ValidationError:

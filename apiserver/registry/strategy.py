@@ -51,6 +51,10 @@ class Strategy:
         own = kind.model
         self._has_own_rules = own.validate_object is not Resource.validate_object or own.warn is not Resource.warn
 
+    def prepare(self) -> None:
+        """Make ready what the first write would else make, which takes tens of milliseconds. From any thread."""
+        self._accept.prepare()
+
     def check_namespace(self, value: dict[str, Any], namespace: str) -> None:
         """Put the request's namespace into an object that has none.
 

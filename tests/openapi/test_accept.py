@@ -302,6 +302,14 @@ def test_members_that_the_schema_leaves_out_are_looked_at_for_their_types() -> N
     assert free({"name": 1}) is None
 
 
+def test_what_was_made_ready_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = Acceptor(Parcel, SCHEMA)
+    prepared.prepare()
+    monkeypatch.delattr("openapi.accept._Rewriting")
+    prepared.prepare()
+    assert prepared({"name": "a"}) == Parcel(name="a")
+
+
 def test_rules_of_change_are_found_wherever_they_are() -> None:
     fixed = Schema(type="string", immutable=True)
     item = Schema(type="object", properties={"a": fixed})
