@@ -1,7 +1,7 @@
-"""Takes connections from a listening socket, and shakes hands with some at a time.
+"""Takes connections from a listening socket, some at a time: one after the other while those that there are have to wait for their turns.
 
-What the system has ready comes in one turn of the loop otherwise: half a thousand handshakes of a millisecond each, before which nobody
-else is served. A client that does not go on with its handshake holds others up for a moment only.
+What the system has ready comes in one pass of the loop otherwise, half a thousand connections, and the handshakes of all of them are to be
+done at the same time. A client that does not go on with its handshake holds up nobody.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apiserver.turns import Turns
 
 _log = logging.getLogger(__name__)
 
-_ACCEPTED_PER_TURN = 4
-_HANDSHAKES_TOGETHER = 16
-_PATIENCE_SECONDS = 0.01
-_MOST_PATIENCE_SECONDS = 0.04
+_ACCEPTED_PER_PASS = 4
 _ACCEPT_AGAIN_SECONDS = 0.5
 
 
 class Acceptor:
     """Takes connections from a socket, which is listening, until `stop`."""
 
-    def __init__(self, listening: socket.socket, connect: Callable[[socket.socket], Awaitable[object]]) -> None:
+    def __init__(self, listening: socket.socket, connect: Callable[[socket.socket], Awaitable[object]], turns: Turns) -> None:
         self._listening = listening
         self._connect = connect
+        self._turns = turns
         self._loop = asyncio.get_running_loop()
         self._shaking: dict[asyncio.Task[None], socket.socket] = {}
         self._resumption: asyncio.TimerHandle | None = None
@@ -41,8 +43,10 @@ class Acceptor:
         return len(self._shaking)
 
     def _accept(self) -> None:
-        """Take what is there, up to a share of this turn. In one step, so that no connection is ever taken by nobody."""
-        for _ in range(_ACCEPTED_PER_TURN):
+        """Take what is there, up to a share of this pass, but one at least. In one step, so that no connection is ever taken by nobody."""
+        for number in range(_ACCEPTED_PER_PASS):
+            if number and not self._turns.free:
+                return
             try:
                 accepted, _address = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -55,10 +59,6 @@ class Acceptor:
             task = self._loop.create_task(self._shake(accepted), name="handshake")
             self._shaking[task] = accepted
             task.add_done_callback(self._done)
-        if len(self._shaking) >= _HANDSHAKES_TOGETHER:
-            # When clients take their time, the next ones come in all the same, some hundreds in a second; the fewer, the more handshakes
-            # go on, since all of them may go on at the same time.
-            self._pause(min(_PATIENCE_SECONDS * len(self._shaking) / _HANDSHAKES_TOGETHER, _MOST_PATIENCE_SECONDS))
 
     def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listening)
@@ -72,8 +72,6 @@ class Acceptor:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._shaking[task]
-        if len(self._shaking) < _HANDSHAKES_TOGETHER:
-            self._resume()
 
     def stop(self) -> None:
         """Accept no more. Handshakes that have begun go on. May be called twice."""

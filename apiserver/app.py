@@ -41,9 +41,9 @@ from apiserver.metrics.resources import ResourceMetrics, WatchEvents
 from apiserver.metrics.store import MeasuredStore
 from apiserver.registry.resource_store import ResourceStore
 from apiserver.registry.table import TableConvertor
-from apiserver.registry.turns import Turns
 from apiserver.registry.watching import Watches
 from apiserver.tracing import Tracer, TracingError
+from apiserver.turns import Turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -74,6 +74,8 @@ class App:
     """Set by whoever stops the server: from then on it is not ready."""
     refusing: asyncio.Event
     """Set when new requests are to be turned away, which happens if the configuration says so."""
+    turns: Turns
+    """Shared by all that runs on the loop."""
     _watches: tuple[Watches, ...]
     _tasks: tuple[Callable[[], Coroutine[Any, Any, None]], ...]
 
@@ -169,6 +171,7 @@ def build_app(
         anonymous=access.anonymous,
         limits=config.limits,
         in_flight=in_flight,
+        turns=turns,
         deadlines=deadlines,
         respond_error=respond_error,
         access_log=AccessLog(logging.getLogger("apiserver.access"), config.access_log) if config.access_log else None,
@@ -182,7 +185,7 @@ def build_app(
     if access.cluster is not None:
         tasks = (SharedDefinitions(access.cluster, documents.adopt).run, *tasks)
     tasks = (deadlines.run, *access.tasks, *(resource.run for resource in resources), *tasks)
-    return App(enter(bind(stages, router)), resources, draining, refusing, watches, tasks)
+    return App(enter(bind(stages, router)), resources, draining, refusing, turns, watches, tasks)
 
 
 def _audit_log(config: Config) -> AuditLog | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 
     from apiserver.config import ListenConfig
     from apiserver.http2.stream import Stream
+    from apiserver.turns import Turns
 
 _log = logging.getLogger(__name__)
 
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 _REMEMBERED_PEERS = 256
-_ENDED_PER_TURN = 32
-"""Reads, above all watches, whose connections are lost: the end of each takes a tenth of a millisecond."""
 
 
 class Connection(web.RequestHandler):
@@ -64,9 +62,13 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End a read, above all a watch, that nobody waits for any more. A write is finished: its client may ask what became of it."""
+        self.listener.turns.call(self._end, exc)
+
+    def _end(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self.body = None  # which knows the connection: what is left must be no cycle, for which the collector would have to look
         if self.reading is not None:
-            self.listener.end_reading(self)
+            self.reading.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Parse, and refuse heads of requests that are too large as a whole: the parser bounds only each line and their number."""
@@ -163,9 +165,10 @@ class _Negotiated(asyncio.Protocol):
 class Listener(web.Server):
     """aiohttp's server, with our connections, and a count of the requests that are being answered."""
 
-    def __init__(self, entry: Entry, config: ListenConfig) -> None:
+    def __init__(self, entry: Entry, config: ListenConfig, turns: Turns) -> None:
         super().__init__(self._answer, request_factory=self._make)
         self._entry = entry
+        self.turns = turns
         self.max_header_bytes = config.max_header_bytes
         self._max_headers = config.max_headers
         self._idle_seconds = config.keep_alive_seconds
@@ -188,7 +191,6 @@ class Listener(web.Server):
         self.quiet = asyncio.Event()
         """Set while no request is being answered, which is not kept up to date before `parting`."""
         self._busy = 0
-        self._lost: deque[Connection] = deque()
         self._multiplexed: set[Http2Connection] = set()
         self.left = asyncio.Event()
         """Set while there is no connection of HTTP/2. They close by themselves after `part`, when nothing runs on them."""
@@ -273,20 +275,6 @@ class Listener(web.Server):
         self._busy -= 1
         if self.parting and not self._busy:
             self.quiet.set()
-
-    def end_reading(self, lost: Connection) -> None:
-        """Cancel what is being read on a connection that is lost: some in each turn of the loop, when a crowd leaves at once."""
-        self._lost.append(lost)
-        if len(self._lost) == 1:
-            self._loop.call_soon(self._end_some)
-
-    def _end_some(self) -> None:
-        for _ in range(min(_ENDED_PER_TURN, len(self._lost))):
-            lost = self._lost.popleft()
-            if lost.reading is not None:
-                lost.reading.cancel()
-        if self._lost:
-            self._loop.call_soon(self._end_some)
 
     def part(self) -> None:
         """End each connection with the next answer on it."""

@@ -78,10 +78,11 @@ async def serve(
         ends = gauge(
             "clrk_serving_certificate_not_after_timestamp_seconds", "When the serving certificate ends.", lambda: certificate.not_after
         )
-        app = build_app(config, opened, access, kinds, tasks=(certificate.run, heap.keep_trimmed), metrics=(ends, *listener.metrics()))
+        upkeep_tasks = (certificate.run, heap.keep_trimmed, heap.keep_collected)
+        app = build_app(config, opened, access, kinds, tasks=upkeep_tasks, metrics=(ends, *listener.metrics()))
         with _signals() as (stop, stop_now):
             async with app.running():
-                await listener.start(app.handle)
+                await listener.start(app.handle, app.turns)
                 announcing = asyncio.create_task(_announce(app, lambda: ready(address, kubeconfig)), name="announce")
                 upkeep = asyncio.create_task(_keep_up(opened, stop), name="upkeep")
                 try:

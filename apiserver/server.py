@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from apiserver.acceptor import Acceptor
 from apiserver.connection import Entry, Listener
+from apiserver.doorway import Doorway, tls_protocol
 from apiserver.listening_socket import bind
 from apiserver.metrics.exposition import counter
+from apiserver.turns import Turns
 
 if TYPE_CHECKING:
     import socket
@@ -22,6 +25,7 @@ _log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 2.0
 _CUT_SECONDS = 0.01
+_LOOK_SECONDS = 0.01
 _LINGER_SECONDS = 0.5
 
 
@@ -33,6 +37,8 @@ class Server:
         self._config = config
         self._tls = tls
         self._socket = bound
+        self._turns = Turns()
+        self._doorways: set[Doorway] = set()
         self._acceptor: Acceptor | None = None
         self._listener: Listener | None = None
 
@@ -46,22 +52,29 @@ class Server:
             self._socket = bind(self._config)
         return int(self._socket.getsockname()[1])
 
-    async def start(self, entry: Entry) -> None:
-        """Accept connections on the address that `bind` took; `entry` answers each request of a peer."""
+    async def start(self, entry: Entry, turns: Turns | None = None) -> None:
+        """Accept connections on the address that `bind` took; `entry` answers each request of a peer.
+
+        `turns` are shared with whatever else runs on this loop.
+        """
         assert self._socket is not None
-        self._listener = Listener(entry, self._config)
+        self._turns = turns or self._turns
+        self._listener = Listener(entry, self._config, self._turns)
         self._socket.listen(self._config.backlog)
-        self._acceptor = Acceptor(self._socket, self._connect)
+        self._acceptor = Acceptor(self._socket, self._connect, self._turns)
 
     async def _connect(self, accepted: socket.socket) -> None:
         assert self._listener is not None
-        await asyncio.get_running_loop().connect_accepted_socket(
-            self._listener.accept,
-            accepted,
-            ssl=self._tls,
-            ssl_handshake_timeout=self._config.handshake_seconds,
-            ssl_shutdown_timeout=_CLOSE_SECONDS,
+        loop = asyncio.get_running_loop()
+        tls, shaken = tls_protocol(
+            loop, self._listener.accept(), self._tls, handshake_seconds=self._config.handshake_seconds, shutdown_seconds=_CLOSE_SECONDS
         )
+        _, doorway = await loop.connect_accepted_socket(lambda: Doorway(tls, shaken, self._turns, self._doorways), accepted)
+        try:
+            await shaken
+        except BaseException:
+            doorway.cut()
+            raise
 
     @property
     def handshakes(self) -> int:
@@ -126,4 +139,16 @@ class Server:
             self._accept_no_more()
             await self._acceptor.close()
             self._listener.pre_shutdown()
-            await self._listener.shutdown(_CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS)
+            seconds = _CLOSE_SECONDS if self._listener.quiet.is_set() else _CUT_SECONDS
+            await self._listener.shutdown(seconds)
+            await self._cut_off(after_seconds=seconds)
+
+    async def _cut_off(self, *, after_seconds: float) -> None:
+        """Cut the connections that are left, when their clients have taken what they were sent, or have had the time for it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(after_seconds):
+                while any(doorway.unsent for doorway in self._doorways):  # noqa: ASYNC110 - nobody tells of it
+                    await asyncio.sleep(_LOOK_SECONDS)
+        for doorway in list(self._doorways):
+            doorway.cut()
+        await asyncio.sleep(0)  # until they are told

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from apiserver.registry.resource_store import ResourceStore
     from apiserver.registry.stored_object import StoredObject
     from apiserver.registry.table import TableConvertor
-    from apiserver.registry.turns import Turns
     from apiserver.request import Call, Handler
+    from apiserver.turns import Turns
     from storage.snapshot import Block
 
 GZIP_ABOVE_BYTES = 128 * 1024

@@ -25,11 +25,17 @@ def make(stages: Stages) -> Filter:
     """Return the filter that turns failures into Status objects."""
     respond = stages.respond_error
 
+    def answer(call: Call, failure: APIError) -> web.StreamResponse:
+        if call.http.writer.output_size > 0:
+            raise ConnectionAbortedError("the response had begun when the request failed")
+        return respond(call, failure)
+
     async def answer_errors(call: Call, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(call)
         except APIError as error:
-            failure = error
+            # Not kept beyond this block: its traceback knows this frame, and together they would keep the request.
+            return answer(call, error)
         except ConnectionError:
             # The client has gone; there is nobody to answer.
             raise
@@ -37,9 +43,7 @@ def make(stages: Stages) -> Filter:
             _log.exception("%s %s failed (audit id %s)", call.info.method, call.info.path, call.audit_id)
             if call.audit is not None:
                 call.audit.panic = type(error).__name__
-            failure = errors.internal_error(f"the request failed in the server; its log has the reason under audit id {call.audit_id}")
-        if call.http.writer.output_size > 0:
-            raise ConnectionAbortedError("the response had begun when the request failed")
-        return respond(call, failure)
+            reason = f"the request failed in the server; its log has the reason under audit id {call.audit_id}"
+            return answer(call, errors.internal_error(reason))
 
     return answer_errors

@@ -1,6 +1,7 @@
 """How many requests are worked on at once. Watches do not count; `system:masters` are counted but never turned away, as upstream.
 
-Nothing queues here: a request over the limit is answered at once, so that memory stays bounded and clients back off.
+A request over the limit is answered at once, so that memory stays bounded and clients back off. One within it goes on at once, or in one of
+the next passes of the loop when this one has become long (`apiserver/turns.py`); whoever asks for health or documents waits for nobody.
 Source: https://github.com/kubernetes/apiserver/blob/v0.37.2/pkg/server/filters/maxinflight.go
 """
 
@@ -48,7 +49,7 @@ def make(stages: Stages) -> Filter:
     """Return the filter that answers 429 when too many requests are in flight."""
     max_reading = stages.limits.max_requests_in_flight
     max_writing = stages.limits.max_mutating_requests_in_flight
-    in_flight = stages.in_flight
+    in_flight, turns = stages.in_flight, stages.turns
 
     async def limit_in_flight(call: Call, handler: Handler) -> web.StreamResponse:
         if is_long_running(call.info):
@@ -58,6 +59,8 @@ def make(stages: Stages) -> Filter:
                 _turn_away(call)
             in_flight.reading += 1
             try:
+                if call.info.is_resource_request:
+                    await turns.short()
                 return await handler(call)
             finally:
                 in_flight.reading -= 1
@@ -65,6 +68,7 @@ def make(stages: Stages) -> Filter:
             _turn_away(call)
         in_flight.writing += 1
         try:
+            await turns.short()
             return await handler(call)
         finally:
             in_flight.writing -= 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiserver.metrics.attempts import AccessMetrics
+from apiserver.turns import Turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -37,6 +38,8 @@ class Stages:
     deadlines: Deadlines
     respond_error: Callable[[Call, APIError], web.StreamResponse]
     """Writes a Status in the form that the client asked for."""
+    turns: Turns = field(default_factory=Turns)
+    """Shared by all that runs on the loop."""
     anonymous: User | None = None
     """Who those are that prove nothing; None: nobody, and they may do nothing but what everybody may."""
     access_log: AccessLog | None = None

@@ -161,5 +161,7 @@ class Http2Connection(asyncio.Protocol):
         if self._lost:
             if not self._streams.worked_for:
                 self._on_gone(self)
+                # They know this connection: what is left must be no cycle, for which the collector would have to look.
+                self._streams.on_idle = self._incoming.farewell = self._farewell = None
         elif self._leaving and not len(self._streams):
             self._loop.call_soon(self.leave_when_idle)

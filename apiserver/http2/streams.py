@@ -36,7 +36,7 @@ class Streams:
         self.last_id = 0
         """Of the stream that was begun last."""
         self._serve = serve
-        self._on_idle = on_idle
+        self.on_idle: Callable[[], None] | None = on_idle
         self._loop = asyncio.get_running_loop()
         self._streams: dict[int, Stream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -131,15 +131,15 @@ class Streams:
     def ended(self, stream: Stream) -> None:
         """A stream has ended."""
         self._streams.pop(stream.id, None)
-        if not self._streams:
-            self._on_idle()
+        if not self._streams and self.on_idle is not None:
+            self.on_idle()
 
     def served(self, stream: Stream) -> None:
         """Nobody works for a stream any more."""
         if stream.task is not None:
             self._tasks.discard(stream.task)
-        if not self._tasks:
-            self._on_idle()
+        if not self._tasks and self.on_idle is not None:
+            self.on_idle()
 
     def lose(self) -> None:
         """The client has gone: tell all who still work for it."""

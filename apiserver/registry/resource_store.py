@@ -24,8 +24,8 @@ from apiserver.registry.errors import MODIFIED, api_error
 from apiserver.registry.listing import parse_revision
 from apiserver.registry.stored_object import EncodedObject, ObjectCodec, StoredObject, UnreadableObject
 from apiserver.registry.strategy import Strategy
-from apiserver.registry.turns import Turns
 from apiserver.registry.write import Write
+from apiserver.turns import Turns
 from storage.cache import CacheLimits, WatchCache
 from storage.errors import KeyExists, RevisionConflict, StoreError, ValueTooLarge
 from storage.store import KeyValue
@@ -120,7 +120,6 @@ class ResourceStore:
         Raises:
             APIError: 400 (namespace, resourceVersion), 409 AlreadyExists, 422; what admission raises.
         """
-        await self.turns.short()
         self.strategy.check_namespace(value, namespace)
         metadata = value["metadata"]
         generated = bool(metadata.get("generateName")) and not metadata.get("name")
@@ -223,7 +222,6 @@ class ResourceStore:
         Raises:
             APIError: 404, 409 Conflict, 422; what `transform` and admission raise.
         """
-        await self.turns.short()
         resource = self.kind.group_resource
         key = self.codec.key(namespace, name)
         try:

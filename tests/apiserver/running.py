@@ -21,6 +21,7 @@ from tests.connector import Connector
 if TYPE_CHECKING:
     from apiserver.app import App
     from apiserver.auth.trust import Trust
+    from apiserver.turns import Turns
 
 Entry = Callable[[web.BaseRequest, Peer], Awaitable[web.StreamResponse]]
 
@@ -53,7 +54,13 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    pki: Certificates, entry: Entry, *, app: App | None = None, config: ListenConfig | None = None, trust: Trust | None = None
+    pki: Certificates,
+    entry: Entry,
+    *,
+    app: App | None = None,
+    config: ListenConfig | None = None,
+    trust: Trust | None = None,
+    turns: Turns | None = None,
 ) -> AsyncIterator[Listening]:
     """Serve `entry` until the end of the block; clients are asked for certificates of those whom `trust` names, or of our authority."""
     config = config or ListenConfig(secure_port=0)
@@ -64,7 +71,7 @@ async def listening(
         trust.on_change(lambda: tls.ask_for_client_certificates(trust.certificates))
     server = Server(config, tls)
     port = server.bind()
-    await server.start(entry)
+    await server.start(entry, app.turns if app is not None else turns)
     try:
         yield Listening(f"https://127.0.0.1:{port}", port, pki, server, app)
     finally:

@@ -29,6 +29,7 @@ from storage.memory import MemoryStore
 from tests.apiserver.http2.talking import talking
 from tests.apiserver.reading import GADGETS, METADATA_LIST, TABLE, Events, change, create, gadget, gadgets_of
 from tests.apiserver.running import Listening, listening
+from tests.connector import Connector
 
 BOUND_SECONDS = 0.05
 """The aim is 20 ms on a machine of its own; CPU time, too, grows when caches and cores are shared."""
@@ -188,6 +189,21 @@ async def tells_a_crowd(client: aiohttp.ClientSession) -> None:
     await asyncio.gather(*watching)
 
 
+async def comes_and_goes_as_a_crowd(client: aiohttp.ClientSession) -> None:
+    """Connections that are made, used and lost all at once; what they ask for is asked by all of them."""
+    assert client._base_url is not None
+    connector = Connector(ssl=client.connector._ssl, limit=0)  # type: ignore[union-attr]
+    async with aiohttp.ClientSession(client._base_url, connector=connector) as crowd:
+        for _ in range(3):
+            answers = await asyncio.gather(*(crowd.get(f"{GADGETS}/stock-{number:05}") for number in range(200)))
+            assert {answer.status for answer in answers} == {200}
+            for answer in answers:
+                await answer.read()
+        watches = [await crowd.get(GADGETS, params={"watch": "true", "resourceVersion": "0"}) for _ in range(100)]
+        for watch in watches:
+            watch.close()
+
+
 async def writes_many_at_once(client: aiohttp.ClientSession) -> None:
     for _ in range(2):
         await asyncio.gather(*(create(client, f"many-{number}", namespace="many", note=NOTE) for number in range(200)))
@@ -243,6 +259,7 @@ def asks_at_length(code: int, *, accept: str = "*/*", query: str = "") -> Work:
         pytest.param(writes_a_megabyte, id="writes of a megabyte"),
         pytest.param(watches_from_an_old_revision, id="watches that begin in the past"),
         pytest.param(tells_a_crowd, id="a crowd of watchers"),
+        pytest.param(comes_and_goes_as_a_crowd, id="a crowd that connects, asks and leaves"),
         pytest.param(writes_many_at_once, id="two hundred writes at once, and a deletion of all"),
         pytest.param(patches_with_many_owners, id="an apply of thousands of fields"),
         pytest.param(asks("/openapi/v3", "/openapi/v2", "/openapi/v3/apis/example.dev/v1", "/metrics"), id="documents"),

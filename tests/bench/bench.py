@@ -70,19 +70,16 @@ class Bench:
             lambda size_bytes: self._pad(server, size_bytes),
         )
         server.forget_peak()
-        probe = probing(server.url, server.client, loop_thread=server.loop_thread)
-        if scenario.probe == "beside":
-            with probe as probed:
+        if server.beat is not None:
+            server.beat.forget()
+        if scenario.probed:
+            with probing(server.url, server.client) as probed:
                 figures = scenario.run(work)
-            held_mb = server.resident_mb(peak=True)
+            figures = replace(figures, longest_wait_ms=probed.longest_wait_ms)
         else:
             figures = scenario.run(work)
-            held_mb = server.resident_mb(peak=True)
-            if scenario.probe == "never" or not server.has_loop:
-                return replace(figures, resident_mb=held_mb)
-            with probe as probed:
-                scenario.run(replace(work, seconds=min(work.seconds, self._sizes.brief_seconds)))
-        return replace(figures, resident_mb=held_mb, longest_wait_ms=probed.longest_wait_ms, longest_hold_ms=probed.longest_hold_ms)
+        longest_hold_ms = server.beat.longest_seconds * 1e3 if server.beat is not None else None
+        return replace(figures, resident_mb=server.resident_mb(peak=True), longest_hold_ms=longest_hold_ms)
 
     def _stock(self, server: Server, stock: Stock) -> None:
         """Put the objects there that a scenario finds, once."""

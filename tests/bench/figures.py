@@ -40,7 +40,7 @@ class Figures:
     longest_wait_ms: float | None = None
     """The slowest answer to a probe that ran beside it."""
     longest_hold_ms: float | None = None
-    """The most CPU time that the event loop took before it answered the probe; None for servers without a loop."""
+    """The most CPU time for which the event loop was held; None for servers without one."""
     handshakes: float | None = None
     """TLS handshakes with the server, for a thousand operations; None where it does not count them."""
     operations: int = 0

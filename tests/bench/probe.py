@@ -1,8 +1,7 @@
-"""How long a server keeps one client waiting while it does something for others: on the clock, and in CPU time of its event loop.
+"""How long a server keeps one client waiting while it does something for others.
 
 A process of its own asks for `/livez` again and again on one connection. What the clock says of the slowest answer includes all that the
-machine did meanwhile. How much CPU time the thread of the loop took between that question and its answer does not: for longer it cannot
-have been held, whatever else ran.
+machine did meanwhile. How long an event loop was held tells `tests/bench/beat.py`.
 """
 
 from __future__ import annotations
@@ -35,27 +34,18 @@ class Probed:
 
     longest_wait_ms: float = 0.0
     """The slowest answer."""
-    longest_hold_ms: float | None = None
-    """The most CPU time that the thread of the loop took between a question and its answer; None for a server without such a thread.
-
-    The system counts it to some milliseconds.
-    """
     answers: int = 0
 
 
 @contextmanager
-def probing(url: str, client: tuple[Path, Path], *, loop_thread: int | None) -> Iterator[Probed]:
-    """Ask a server beside what the block does; what came of it is there behind the block.
-
-    `client` is a certificate and its key, `loop_thread` the system's number of the thread of the event loop, where there is one.
+def probing(url: str, client: tuple[Path, Path]) -> Iterator[Probed]:
+    """Ask a server beside what the block does; what came of it is there behind the block. `client` is a certificate and its key.
 
     Raises:
         RuntimeError: behind the block, the probe has failed.
     """
     probed = Probed()
     command = [sys.executable, "-m", "tests.bench.probe", url, *map(str, client)]
-    if loop_thread is not None:
-        command.append(str(loop_thread))
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=_ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None
@@ -70,11 +60,6 @@ def probing(url: str, client: tuple[Path, Path], *, loop_thread: int | None) -> 
         raise RuntimeError(f"the probe has failed: {stderr[-500:]}")
     for name, value in json.loads(stdout).items():
         setattr(probed, name, value)
-
-
-def _cpu_nanoseconds(thread: int) -> int:
-    """What the thread has run so far."""
-    return int(Path(f"/proc/{thread}/schedstat").read_bytes().split()[0])
 
 
 def _connect(url: str, certificate: str, key: str) -> ssl.SSLSocket:
@@ -98,25 +83,22 @@ def _ask(connection: ssl.SSLSocket) -> None:
         answer += received
 
 
-def _probe(url: str, certificate: str, key: str, thread: int | None, ended: threading.Event) -> Probed:
-    probed = Probed(longest_hold_ms=None if thread is None else 0.0)
+def _probe(url: str, certificate: str, key: str, ended: threading.Event) -> Probed:
+    probed = Probed()
     with _connect(url, certificate, key) as connection:
         _ask(connection)
         sys.stdout.write("\n")
         sys.stdout.flush()
         while True:
-            cpu = 0 if thread is None else _cpu_nanoseconds(thread)
             began = time.perf_counter()
             _ask(connection)
             probed.longest_wait_ms = max(probed.longest_wait_ms, (time.perf_counter() - began) * 1e3)
-            if thread is not None and probed.longest_hold_ms is not None:
-                probed.longest_hold_ms = max(probed.longest_hold_ms, (_cpu_nanoseconds(thread) - cpu) / 1e6)
             probed.answers += 1
             if ended.wait(_PAUSE_SECONDS):
                 return probed
 
 
-def main(url: str, certificate: str, key: str, thread: str = "") -> None:
+def main(url: str, certificate: str, key: str) -> None:
     """Ask until the standard input ends, and print what came of it."""
     ended = threading.Event()
 
@@ -126,7 +108,7 @@ def main(url: str, certificate: str, key: str, thread: str = "") -> None:
         ended.set()
 
     threading.Thread(target=wait, daemon=True).start()
-    probed = _probe(url, certificate, key, int(thread) if thread else None, ended)
+    probed = _probe(url, certificate, key, ended)
     sys.stdout.write(json.dumps(asdict(probed)))
 
 

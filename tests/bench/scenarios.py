@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from tests.bench.figures import Figures
 from tests.bench.loadgen import Load, beside, figures, run
@@ -67,11 +67,6 @@ QUICK: Final = Sizes(
 )
 
 
-Probe = Literal["beside", "afterwards", "never"]
-"""When a probe runs: beside what is measured; or, where its own requests would count, while the same is done once more; or not at all,
-where the server is not always there, or is more than one process."""
-
-
 @dataclass(frozen=True, slots=True)
 class Stock:
     """Objects that a scenario finds: as many, as large (as clients get them), in a namespace of their own."""
@@ -110,7 +105,8 @@ class Scenario:
     aim: str = ""
     aim_cpu_us: float | None = None
     servers: frozenset[str] = frozenset(("crd", "sample", "sqlite", "etcd"))
-    probe: Probe = "beside"
+    probed: bool = True
+    """Whether a probe runs beside it: not where its own requests would count, or the server is not always there."""
     through_kube: bool = False
     """Whether the server is reached through kube-apiserver."""
 
@@ -152,9 +148,9 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
     everybody = frozenset(("crd", "sample", "etcd"))
     count = f"{sizes.stock:,}"
     clients = sizes.clients[2]
-    behind: dict[str, Any] = {"servers": frozenset(("sample", "sqlite", "etcd")), "probe": "afterwards", "through_kube": True}
+    behind: dict[str, Any] = {"servers": frozenset(("sample", "sqlite", "etcd")), "probed": False, "through_kube": True}
     return (
-        row("create-etcd", "create, 32 clients, etcd", _create, "≥ 2,000/s, ≤ 450 µs", 450, servers=everybody, probe="afterwards"),
+        row("create-etcd", "create, 32 clients, etcd", _create, "≥ 2,000/s, ≤ 450 µs", 450, servers=everybody, probed=False),
         row(
             "create-sqlite",
             "create, 32 clients, embedded",
@@ -162,9 +158,9 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
             "≥ 2,500/s, ≤ 350 µs",
             350,
             servers=frozenset(("sqlite",)),
-            probe="afterwards",
+            probed=False,
         ),
-        row("get", f"GET, {clients} clients", _get(clients), "≥ 8,000/s, ≤ 130 µs", 130, probe="afterwards"),
+        row("get", f"GET, {clients} clients", _get(clients), "≥ 8,000/s, ≤ 130 µs", 130, probed=False),
         row("list", f"LIST {count}, 2 clients", _list(clients=2), "≥ 12/s, ≤ 75 ms", 75_000),
         row("list-gzip", "the same, gzip", _list(clients=2, gzip=True), "≥ 100/s, ≤ 10 ms", 10_000),
         row(
@@ -174,9 +170,9 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
             "≥ 250/s, ≤ 4 ms",
             4_000,
         ),
-        row("patch-etcd", "merge patch, 16 clients, etcd", _patch, "≥ 1,900/s, ≤ 500 µs", 500, servers=everybody, probe="afterwards"),
-        row("patch-sqlite", "merge patch, 16 clients, embedded", _patch, servers=frozenset(("sqlite",)), probe="afterwards"),
-        row("apply", "server-side apply that changes nothing, 16 clients", _apply, "≤ 940 µs", 940, probe="afterwards"),
+        row("patch-etcd", "merge patch, 16 clients, etcd", _patch, "≥ 1,900/s, ≤ 500 µs", 500, servers=everybody, probed=False),
+        row("patch-sqlite", "merge patch, 16 clients, embedded", _patch, servers=frozenset(("sqlite",)), probed=False),
+        row("apply", "server-side apply that changes nothing, 16 clients", _apply, "≤ 940 µs", 940, probed=False),
         row(
             "watch",
             f"watch, {sizes.watchers:,} watchers × {sizes.watch_updates:,} updates",
@@ -185,7 +181,7 @@ def _headline(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
             15,
         ),
         row("memory", f"memory with {count} objects, under this load", _memory, "≤ 200 MB"),
-        row("start", f"start until /readyz, {count} objects", _start, "≤ 1 s", probe="never"),
+        row("start", f"start until /readyz, {count} objects", _start, "≤ 1 s", probed=False),
         row("aggregated-16", "GET through kube-apiserver, 16 in flight", _get(16), "≥ 2,300/s, ≤ 200 µs", 200, **behind),
         row("aggregated-64", "the same, 64 in flight", _get(64), "≥ 1,700/s, ≤ 300 µs", 300, **behind),
     )
@@ -195,7 +191,7 @@ def _compiled(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
     ours = frozenset(("sqlite", "etcd", "sqlite-compiled", "etcd-compiled"))
 
     def row(name: str, title: str, do: Callable[[Work], Figures], **more: Any) -> Scenario:
-        return Scenario(f"compiled-{name}", title, COMPILED, stock, do, servers=ours, probe="never", **more)
+        return Scenario(f"compiled-{name}", title, COMPILED, stock, do, servers=ours, probed=False, **more)
 
     return (
         row("create", "create, 32 clients", _create),
@@ -209,7 +205,7 @@ def _compiled(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
 
 def _clients(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
     return tuple(
-        Scenario(f"{verb}-{clients}", f"{title}, {clients} client{'s' * (clients > 1)}", CLIENTS, stock, do, probe="afterwards")
+        Scenario(f"{verb}-{clients}", f"{title}, {clients} client{'s' * (clients > 1)}", CLIENTS, stock, do, probed=False)
         for verb, title, make in (("get", "GET", _get), ("create", "create", _create_with))
         for clients in sizes.clients
         for do in (make(clients),)
@@ -227,7 +223,7 @@ def _object_sizes(sizes: Sizes) -> tuple[Scenario, ...]:
             ("create", f"create, {label}, 16 clients", _create_with(16, size)),
             ("patch", f"merge patch, {label}, 16 clients", _patch),
         ):
-            rows.append(Scenario(f"{verb}-{size}", title, SIZES, stock, do, probe="beside" if verb == "list" else "afterwards"))
+            rows.append(Scenario(f"{verb}-{size}", title, SIZES, stock, do, probed=verb == "list"))
     return tuple(rows)
 
 
@@ -263,13 +259,13 @@ def _watches(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
         row("watch-stuck", "the same with 100/s, and one that never reads", _watch(many, updates, rate=100, stuck=1)),
         *growing,
         Scenario("mixed", "GET, 8 clients, beside full LISTs and writes of 1 MB", MIXED, stock, _mixed),
-        Scenario("mixed-alone", "the same GETs alone", MIXED, stock, _get(8, rate=400), probe="afterwards"),
+        Scenario("mixed-alone", "the same GETs alone", MIXED, stock, _get(8, rate=400), probed=False),
     )
 
 
 def _processes(sizes: Sizes, stock: Stock) -> tuple[Scenario, ...]:
     def row(name: str, title: str, do: Callable[[Work], Figures]) -> Scenario:
-        return Scenario(f"processes-{name}", title, PROCESSES, stock, do, servers=frozenset(("etcd", "workers")), probe="never")
+        return Scenario(f"processes-{name}", title, PROCESSES, stock, do, servers=frozenset(("etcd", "workers")), probed=False)
 
     clients = sizes.clients[2]
     return (
@@ -291,14 +287,14 @@ def _many(sizes: Sizes) -> tuple[Scenario, ...]:
         return Scenario(name, title, HUNDRED, big, do, servers=frozenset(("crd", "sqlite", "etcd")), **more)
 
     return (
-        row("big-get", f"GET among {count}, 16 clients", _get(16), probe="afterwards"),
+        row("big-get", f"GET among {count}, 16 clients", _get(16), probed=False),
         row("big-list", f"LIST {count}, 1 client", _list(clients=1)),
         row("big-gzip", f"LIST {count}, gzip, 1 client", _list(clients=1, gzip=True)),
         row("big-page", f"LIST limit={sizes.page} of {count}, 4 clients", _list(f"limit={sizes.page}", sizes.page, clients=4)),
         row("big-nothing", f"label selector that matches nothing of {count}", _list("labelSelector=tenth%3Dno", 0)),
-        row("big-patch", f"merge patch among {count}, 16 clients", _patch, probe="afterwards"),
+        row("big-patch", f"merge patch among {count}, 16 clients", _patch, probed=False),
         row("big-memory", f"memory with {count} more objects", _memory),
-        row("big-start", f"start until /readyz, {count} more objects", _start, probe="never"),
+        row("big-start", f"start until /readyz, {count} more objects", _start, probed=False),
     )
 
 

@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from apiserver import kinds
 from apiserver.certificates import Certificates, make_client, prepare_certificates, write_kubeconfig
+from tests.bench.beat import Beat
 from tests.bench.figures import TITLES
 from tests.differential.twin import definition
 from tests.tools import path
@@ -61,8 +62,8 @@ class Server:
     others: Mapping[str, int] = field(default_factory=dict)
     """Processes that work for it, by name, and their ids."""
     environment: Mapping[str, str] | None = None
-    has_loop: bool = False
-    """Whether it does its work on one event loop, in its first thread."""
+    beat: Beat | None = None
+    """How long its event loop is held, where it has one."""
     _process: subprocess.Popen[bytes] | None = None
     _context: ssl.SSLContext | None = None
 
@@ -81,11 +82,6 @@ class Server:
         assert self._process is not None
         return self._process.pid
 
-    @property
-    def loop_thread(self) -> int | None:
-        """The thread of its event loop, as the system numbers it."""
-        return self.pid if self.has_loop else None
-
     def collection(self, namespace: str) -> str:
         """The address of the objects of a namespace."""
         return f"{self.url}{self.api}/namespaces/{namespace}/{self.plural}"
@@ -102,7 +98,10 @@ class Server:
         while True:
             with suppress(OSError, HTTPException, urllib.error.URLError):
                 self.ask("/readyz", timeout_seconds=5)
-                return time.monotonic() - began
+                seconds = time.monotonic() - began
+                if self.beat is not None:
+                    self.beat.forget()  # who is not ready holds up nobody
+                return seconds
             if self._process.poll() is not None or time.monotonic() - began > _START_SECONDS:
                 raise RuntimeError(f"{self.title} does not start:\n{self.log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.02)
@@ -237,7 +236,9 @@ class Servers:
         (port,) = free_ports(1)
         data_dir = self.folder / f"clrk-{key}"
         client = self._client()
-        command = [sys.executable, "-m", "apiserver", "serve", f"--data-dir={data_dir}", f"--secure-port={port}"]
+        beat = None if key == "workers" else self.folder / f"clrk-{key}.beat"
+        command = [sys.executable, *(("-m", "apiserver") if beat is None else (str(HERE / "beat.py"), str(beat)))]
+        command += ["serve", f"--data-dir={data_dir}", f"--secure-port={port}"]
         command.append(f"--client-ca-file={self._pki.authority.certificate_file}")
         command += [f"--requestheader-client-ca-file={self._front_proxy.authority.certificate_file}"]
         others: dict[str, int] = {}
@@ -248,8 +249,9 @@ class Servers:
             command.append("--workers=2")
         log = self.folder / f"clrk-{key}.log"
         environment = self._installed(compiled=key.endswith("-compiled"))
-        has_loop = key != "workers"
-        return Server(key, TITLES[key], tuple(command), port, log, client, others=others, environment=environment, has_loop=has_loop)
+        server = Server(key, TITLES[key], tuple(command), port, log, client, others=others, environment=environment)
+        server.beat = None if beat is None else Beat(beat)
+        return server
 
     def _installed(self, *, compiled: bool) -> dict[str, str]:
         """An environment in which our modules are compiled once, as an installed package's are, and not for each start from a checkout.
@@ -257,10 +259,8 @@ class Servers:
         `compiled`: it holds the package whose arithmetic is compiled to machine code.
         """
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        added = {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
-        if compiled:
-            added |= {"PYTHONSAFEPATH": "1", "PYTHONPATH": str(path("compiled"))}
-        return kept | added
+        modules = path("compiled") if compiled else ROOT
+        return kept | {"PYTHONPYCACHEPREFIX": str(self.folder / "bytecode"), "PYTHONSAFEPATH": "1", "PYTHONPATH": str(modules)}
 
     def _kube_apiserver(self, key: str) -> Server:
         (port,) = free_ports(1)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+from itertools import chain
 
-from apiserver.registry.turns import Turns
+import pytest
+
+from apiserver.turns import Turns
 
 
 async def test_others_come_between_a_few_steps_however_many_work() -> None:
@@ -65,6 +69,11 @@ class Clock:
         return self.seconds
 
 
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
 async def steps_in_a_pass(step_seconds: float) -> int:
     """How many steps are done at last in one pass of the loop, when each of them takes so long."""
     clock, counts = Clock(), [0]
@@ -109,3 +118,96 @@ async def test_a_single_step_waits_only_when_the_pass_has_become_long() -> None:
     await asyncio.gather(look(), *(work(number) for number in range(8)))
     assert "".join(log).split()[0] == "012"
     assert sorted("".join(log).replace(" ", "")) == list("01234567")
+
+
+async def test_single_steps_go_before_those_of_long_work(clock: Clock) -> None:
+    turns, order = Turns(steps=1, most_steps=1, clock=clock), list[str]()
+
+    async def long() -> None:
+        await turns.next()
+        order.append("long")
+
+    async def short() -> None:
+        await turns.short()
+        order.append("short")
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(long())
+        await asyncio.sleep(0)
+        clock.seconds += 1
+        for _ in range(3):
+            group.create_task(short())
+    assert order.index("short") < 2
+    assert sorted(order) == ["long"] * 3 + ["short"] * 3
+
+
+async def test_a_call_is_made_at_once_while_the_pass_is_short(clock: Clock) -> None:
+    turns, called = Turns(clock=clock), list[int]()
+    turns.call(called.append, 1)
+    assert called == [1]
+    clock.seconds += 1
+    assert not turns.free
+    turns.call(called.append, 2)
+    clock.seconds -= 1
+    turns.call(called.append, 3)  # behind those that wait
+    assert called == [1]
+    await asyncio.sleep(0)
+    assert called == [1, 2, 3]
+    assert turns.free
+
+
+async def test_calls_wait_for_one_of_the_next_passes_when_they_take_long(clock: Clock) -> None:
+    turns, passes = Turns(clock=clock), [list[int]()]
+
+    def call(number: int) -> None:
+        clock.seconds += 0.002
+        passes[-1].append(number)
+
+    clock.seconds += 1
+    turns.free  # noqa: B018 - begins a pass
+    clock.seconds += 1
+    for number in range(9):
+        turns.queue(call, number)
+    while sum(map(len, passes)) < 9:
+        await asyncio.sleep(0)
+        passes.append([])
+    assert list(chain(*passes)) == list(range(9))
+    assert max(map(len, passes)) == 2
+
+
+async def test_what_is_urgent_goes_first(clock: Clock) -> None:
+    turns, called = Turns(clock=clock), list[str]()
+    turns.queue(called.append, "leaves")
+    turns.queue(called.append, "asks", urgent=True)
+    turns.queue(called.append, "leaves")
+    turns.queue(called.append, "asks", urgent=True)
+    await asyncio.sleep(0)
+    assert called == ["asks", "asks", "leaves", "leaves"]
+
+
+async def test_a_call_that_fails_is_told_and_those_behind_it_are_made(clock: Clock) -> None:
+    turns, called, told = Turns(clock=clock), list[int](), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+
+    def fail() -> None:
+        raise RuntimeError("as it happens")
+
+    turns.queue(fail)
+    turns.queue(called.append, 1)
+    await asyncio.sleep(0)
+    assert (called, told) == ([1], ["as it happens"])
+
+
+async def test_a_call_is_made_in_the_context_of_whoever_wanted_it(clock: Clock) -> None:
+    who = contextvars.ContextVar("who", default="nobody")
+    turns, seen = Turns(clock=clock), list[str]()
+
+    async def want(name: str) -> None:
+        who.set(name)
+        turns.queue(lambda: seen.append(who.get()))
+
+    await asyncio.gather(want("one"), want("two"))
+    await asyncio.sleep(0)
+    assert seen == ["one", "two"]
+    assert who.get() == "nobody"
