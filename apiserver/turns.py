@@ -58,17 +58,19 @@ class Turns:
 
     async def short(self) -> None:
         """Return at once while this pass of the loop is short, else when it is the caller's turn for a single step. Safe to cancel."""
-        loop = self._watch()
-        if self._single or self._is_long():
-            await _turn(loop, self._single)
+        if not self._renewing:
+            self._watch()
+        if self._single or self._clock() - self._began_seconds > _FREE_SECONDS:
+            await _turn(asyncio.get_running_loop(), self._single)
 
     @property
     def free(self) -> bool:
         """Whether no call waits, and this pass of the loop is short."""
         if self._urgent or self._calls:
             return False
-        self._watch()
-        return not self._is_long()
+        if not self._renewing:  # what each request comes by is spelled out: calls of our own would cost more than the clock
+            self._watch()
+        return self._clock() - self._began_seconds <= _FREE_SECONDS
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
         """Call it at once while that is `free`, else when it is its turn."""
@@ -81,9 +83,6 @@ class Turns:
         """Call it when it is its turn, not before the next pass of the loop, in the caller's context; what is urgent before the rest."""
         self._watch()
         (self._urgent if urgent else self._calls).append((copy_context(), function, args))
-
-    def _is_long(self) -> bool:
-        return self._clock() - self._began_seconds > _FREE_SECONDS
 
     def _watch(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
