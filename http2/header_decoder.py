@@ -28,6 +28,8 @@ _ENTRY_BYTES = 32
 _REMEMBERED = 1024
 _REMEMBERED_BYTES = 256
 _LARGEST_NUMBER = 1 << 28
+_SLOW_BYTES = 128 * 1024
+"""Of a block, in Huffman's code, that zlib does not read: 10 ms of work."""
 
 _Field = TypeVar("_Field")
 _Entry = tuple[int, bytes, _Field]
@@ -41,6 +43,7 @@ class HeaderDecoder(Generic[_Field]):
         """`make` makes of name and value what `decode` returns; fields with equal text may share it."""
         self._make = make
         self._limit_bytes = limit_bytes
+        self._slow_bytes = 0
         self._static: tuple[_Entry[_Field], ...] = _static_entries(make)
         self._table: deque[_Entry[_Field]] = deque()
         self._table_bytes = 0
@@ -50,7 +53,7 @@ class HeaderDecoder(Generic[_Field]):
         """Return the fields of a block.
 
         Raises:
-            ProtocolError: it cannot be read, or unfolds to more than the limit; the connection cannot go on.
+            ProtocolError: it cannot be read, unfolds to more than the limit, or would take long; the connection cannot go on.
         """
         try:
             return self._decode(block)
@@ -65,6 +68,7 @@ class HeaderDecoder(Generic[_Field]):
     def _decode(self, block: bytes) -> list[_Field]:
         static, table = self._static, self._table
         fields: list[_Field] = []
+        self._slow_bytes = 0
         at, end, size, resized = 0, len(block), 0, 0
         while at < end:
             byte = block[at]
@@ -113,8 +117,17 @@ class HeaderDecoder(Generic[_Field]):
             raise ValueError("a text is cut off")
         text = block[at:following]
         if first & 0x80:
-            text = huffman.decode(text, limit_bytes=self._limit_bytes) if passing or size > _REMEMBERED_BYTES else _decoded(text)
+            text = self._passing(text) if passing or size > _REMEMBERED_BYTES else _decoded(text)
         return text, following
+
+    def _passing(self, coded: bytes) -> bytes:
+        text = huffman.inflated(coded, limit_bytes=self._limit_bytes)
+        if text is None:
+            self._slow_bytes += len(coded)
+            if self._slow_bytes > _SLOW_BYTES:
+                raise ProtocolError(ErrorCode.ENHANCE_YOUR_CALM, "a header block has too much of what is no text")
+            text = huffman.spelled(coded, limit_bytes=self._limit_bytes)
+        return text
 
     def _add(self, entry: _Entry[_Field]) -> None:
         self._table.appendleft(entry)

@@ -140,8 +140,10 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _LENGTHS = bytes(next((length for length, symbols in _SYMBOLS.items() if byte in symbols), 0) for byte in range(256))
 
 
-def _inflated(data: bytes, limit_bytes: int | None) -> bytes | None:
-    """The text, cut off behind the limit; None for one with longer codes, and for what is none."""
+def inflated(data: bytes, *, limit_bytes: int | None = None) -> bytes | None:
+    """Return the text as `decode` does, if zlib reads it; None for short texts, for those with longer codes, and for what is none."""
+    if len(data) < _DEFLATED_BYTES:
+        return None
     block = _BEGUN_BLOCK.copy()
     text: bytes = block.decompress(data.translate(_REVERSED), 0 if limit_bytes is None else limit_bytes + 1)
     if limit_bytes is not None and len(text) > limit_bytes:
@@ -151,14 +153,12 @@ def _inflated(data: bytes, limit_bytes: int | None) -> bytes | None:
     return text if is_whole else None
 
 
-def decode(data: bytes, *, limit_bytes: int | None = None) -> bytes:
-    """Return the text; one that is longer than the limit may be cut off, but still is longer.
+def spelled(data: bytes, *, limit_bytes: int | None = None) -> bytes:
+    """Return the text as `decode` does, read byte by byte: a hundred thousand of them take 10 ms.
 
     Raises:
         ValueError: it is none.
     """
-    if len(data) >= _DEFLATED_BYTES and (text := _inflated(data, limit_bytes)) is not None:
-        return text
     place = _START
     parts: list[bytes] = []
     append = parts.append
@@ -179,3 +179,13 @@ def decode(data: bytes, *, limit_bytes: int | None = None) -> bytes:
     if not _may_end(place):
         raise ValueError("the text is cut off")
     return b"".join(parts)
+
+
+def decode(data: bytes, *, limit_bytes: int | None = None) -> bytes:
+    """Return the text; one that is longer than the limit may be cut off, but still is longer.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = inflated(data, limit_bytes=limit_bytes)
+    return spelled(data, limit_bytes=limit_bytes) if text is None else text

@@ -74,8 +74,8 @@ def test_text_is_read_the_same_by_zlib_and_without_it(text: bytes, flipped: int,
 
 def test_only_text_with_longer_codes_is_not_for_zlib() -> None:
     for byte in range(256):
-        text = bytes((byte,)) * 40
-        found = huffman._inflated(_ENCODER.encode(text), None)
+        text = bytes((byte,)) * 80
+        found = huffman.inflated(_ENCODER.encode(text))
         assert found == (text if REQUEST_CODES_LENGTH[byte] <= 15 else None)
 
 
@@ -183,3 +183,18 @@ def test_text_that_is_long_or_secret_is_not_remembered(name: bytes, value: bytes
     field = b"\x00" + literal(name) + bytes((size[0] | 0x80,)) + size[1:] + code
     assert _decoder(limit_bytes=1_000_000).decode(field) == [(name, value)]
     assert header_decoder._decoded.cache_info().currsize == kept
+
+
+def test_what_takes_long_to_read_is_refused_before_it_has_been_read() -> None:
+    """A mebibyte of control characters would take a tenth of a second, in one piece or in many."""
+    slow = _ENCODER.encode(b"\x01" * 1_000)
+    value = bytearray(literal(slow))
+    value[0] |= 0x80
+    field = b"\x00" + literal(b"x") + bytes(value)
+    decoder = _decoder(limit_bytes=1_000_000)
+    some = header_decoder._SLOW_BYTES // len(slow)
+    for _ in range(2):
+        assert decoder.decode(field * some) == [(b"x", b"\x01" * 1_000)] * some
+    with pytest.raises(ProtocolError) as caught:
+        decoder.decode(field * (some + 1))
+    assert caught.value.code == ErrorCode.ENHANCE_YOUR_CALM
