@@ -10,6 +10,7 @@ import pytest
 import uvloop
 from aiohttp import web
 
+from apiserver import server
 from apiserver.certificates import Certificates
 from apiserver.request import Peer
 from apiserver.turns import Turns
@@ -92,7 +93,9 @@ def test_whatever_comes_through_the_doorway(
     run(work())
 
 
-async def test_a_stop_waits_for_a_client_that_has_not_taken_all_of_its_answer(pki: Certificates) -> None:
+async def test_a_stop_waits_for_a_client_that_has_not_taken_all_of_its_answer(pki: Certificates, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_CLOSE_SECONDS", 60)
+
     async def much(_http: web.BaseRequest, _peer: Peer) -> web.StreamResponse:
         return web.Response(body=MEGABYTE * 20)
 
