@@ -74,6 +74,7 @@ async def use(listener: Listening) -> None:
     async with listener.client(listener.pki.admin) as client:
         await create(client, "used")
         await change(client, "used", {"spec": {"replicas": 7}})
+    async with listener.client(listener.pki.admin) as client:
         async with client.get(GADGETS, params={"watch": "true"}) as watch:
             await Events(watch).next()
         async with client.get(f"{GADGETS}/nothing") as answer:
