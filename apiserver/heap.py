@@ -12,7 +12,7 @@ import asyncio
 import ctypes
 import gc
 
-_TRIM_SECONDS = 10.0
+_TRIM_SECONDS = 3.0
 _COLLECT_SECONDS = 3600.0
 _YOUNG_CONTAINERS = 2_000
 """New ones that the collector looks at together."""

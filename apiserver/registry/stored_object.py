@@ -5,7 +5,7 @@ in place. Both forms differ in this one member, so only the wire form is kept an
 sorted, as kube-apiserver writes custom resources: `metadata` ends with `uid`, and `resourceVersion` belongs right before it.
 
 Of an object that has been overwritten only the difference to the newer state is kept, and unpacked on demand: most writes change little, so
-the past takes a tenth of the room.
+the past takes a tenth of the room. One that has been deleted is kept compressed by itself.
 
 Everything here is in canonical form (orjson, sorted keys): equal objects have equal bytes, whoever wrote them.
 """
@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
+from isal import isal_zlib
 
 from apiserver.meta import json_codec
 from openapi.object_meta import MetadataTypeError, is_sound_at_a_glance, normalize_stored_metadata
@@ -98,7 +99,7 @@ class StoredObject:
         return _unpacked(kept, self._newer) if kept.startswith(_PACKED) else kept
 
     def retire(self, newer: StoredObject | None) -> int:
-        """Keep this state in less room, since `newer` has taken its place; return about how many bytes it still holds on to.
+        """Keep this state in less room, since `newer`, or nothing, has taken its place; return about how many bytes it still holds on to.
 
         To be called once, with an object whose own time has not passed. What can be seen of this object stays the same; reading its bytes
         takes some microseconds from now on.
@@ -106,6 +107,9 @@ class StoredObject:
         self._memo = None
         kept = self._kept
         if newer is None:
+            # Nothing is left to tell it from: by itself it takes less than half of the room.
+            if len(kept) < _WINDOW and len(packed := isal_zlib.compress(kept, 1, -zlib.MAX_WBITS)) < len(kept) // 2:
+                self._kept = kept = _PACKED + packed
             return _BOOKKEEPING + len(kept)
         newer._share(self)
         # Each state is read by way of the next: so every so many of them one is kept whole.
@@ -336,8 +340,10 @@ def _nothing_yet(_: StoredObject) -> dict[Hashable, None]:
 
 
 def _unpacked(kept: bytes, newer: StoredObject | None) -> bytes:
-    assert newer is not None
-    return zlib.decompressobj(-zlib.MAX_WBITS, zdict=newer.wire).decompress(kept[len(_PACKED) :])
+    packed = kept[len(_PACKED) :]
+    if newer is None:
+        return zlib.decompress(packed, -zlib.MAX_WBITS)
+    return zlib.decompressobj(-zlib.MAX_WBITS, zdict=newer.wire).decompress(packed)
 
 
 def _dumps(value: dict[str, Any]) -> bytes:

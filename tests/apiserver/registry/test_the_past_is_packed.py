@@ -1,4 +1,4 @@
-"""Objects that have been overwritten: they take little room, and read as they always did."""
+"""Objects that have been overwritten or deleted: they take little room, and read as they always did."""
 
 from __future__ import annotations
 
@@ -50,6 +50,24 @@ def test_a_small_change_takes_little_room_and_a_chain_of_them_has_an_end() -> No
     whole = [size for size in sizes if size > 3_000]
     assert len(whole) == len(sizes) // 17
     assert max(size for size in sizes if size not in whole) < 700
+
+
+def test_what_was_deleted_takes_less_than_half_of_the_room_and_reads_as_before() -> None:
+    older = state(1, "word " * 400)
+    deleted = state(2, "words " * 400)
+    before = [(one.wire, one.value, one.at(99).wire) for one in (older, deleted)]
+    older.retire(deleted)
+    whole = len(deleted.wire)
+    assert whole > 2_400
+    assert deleted.retire(None) < 500 + whole // 2
+    assert [(one.wire, one.value, one.at(99).wire) for one in (older, deleted)] == before
+
+
+def test_what_was_deleted_and_does_not_compress_is_kept_whole() -> None:
+    deleted = state(1, random.Random(1).randbytes(3_000).decode("latin-1"))
+    wire = deleted.wire
+    assert deleted.retire(None) > len(wire)
+    assert deleted.wire == wire
 
 
 def test_what_has_nothing_in_common_with_its_successor_is_kept_whole() -> None:
