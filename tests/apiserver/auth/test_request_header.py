@@ -151,3 +151,19 @@ async def test_users_who_come_again_are_the_same_object_and_not_mixed_up() -> No
     assert await asking.authenticate(call_with(PROXY, ADMIN, ("X-Remote-Extra-A", "1"))) is first
     for headers in ([ADMIN], [ADMIN, MASTERS], [ADMIN, ("X-Remote-Extra-A", "2")], [ADMIN, ("X-Remote-Extra-B", "1")]):
         assert await asking.authenticate(call_with(PROXY, *headers)) != first
+
+
+async def test_the_users_that_are_remembered_are_bounded_and_the_oldest_goes_first() -> None:
+    asking = authenticator(front_proxies())
+
+    async def named(number: int) -> object:
+        return await asking.authenticate(call_with(PROXY, ("X-Remote-User", f"user-{number}")))
+
+    first, last = await named(0), await named(1023)
+    assert await named(0) is first
+    for number in range(1, 1025):
+        await named(number)
+    assert await named(1023) is last
+    again = await named(0)
+    assert again == first
+    assert again is not first

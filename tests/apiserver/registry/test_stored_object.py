@@ -85,3 +85,13 @@ def test_what_is_no_object_has_an_address_and_is_kept_as_it_is(codec: ObjectCode
 def test_derived_forms_are_made_once(codec: ObjectCodec) -> None:
     stored = codec.decode(KeyValue("k", codec.encode(gadget()).value, 3))
     assert stored.memo("row", lambda _: object()) is stored.memo("row", lambda _: object())
+
+
+def test_of_what_changes_nothing_an_object_knows_the_last_few(codec: ObjectCodec) -> None:
+    encoded = codec.encode(gadget())
+    obj = encoded.stored(KeyValue("k", encoded.value, 17))
+    for number in range(100):
+        obj.note_unchanged_by(number)
+        assert obj.is_unchanged_by(number)
+    known = [number for number in range(100) if obj.is_unchanged_by(number)]
+    assert known == [96, 97, 98, 99]
