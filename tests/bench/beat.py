@@ -1,8 +1,8 @@
 """Runs our server as its command line does, and looks how long its event loop is held: the bench starts it like this.
 
-A timer comes back to the loop a millisecond after its last turn. How much CPU time the loop's thread has taken by then is how long the loop
-was held at the most, whatever else the machine did meanwhile. The most so far is kept in a file of eight bytes, which others can read, and
-set back to nothing. It takes some microseconds a millisecond, which count as the server's.
+While somebody watches, a timer comes back to the loop a millisecond after its last turn. How much CPU time the loop's thread has taken by
+then is how long the loop was held at the most, whatever else the machine did meanwhile. The most so far is kept in a small file, which
+others can read. It takes some microseconds a millisecond, which count as the server's; while nobody watches next to nothing.
 
     python tests/bench/beat.py FILE serve ...
 """
@@ -14,12 +14,16 @@ import mmap
 import struct
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_SECONDS = struct.Struct("d")
+_KEPT = struct.Struct("d?")
+"""Seconds, and whether somebody watches."""
 _PAUSE_SECONDS = 0.001
+_IDLE_SECONDS = 0.02
+"""So often a server looks whether somebody watches."""
 
 
 class Beat:
@@ -27,29 +31,37 @@ class Beat:
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            path.write_bytes(_SECONDS.pack(0.0))
+            path.write_bytes(_KEPT.pack(0.0, False))
         with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), _SECONDS.size)
+            self._memory = mmap.mmap(file.fileno(), _KEPT.size)
 
     @property
     def longest_seconds(self) -> float:
-        """CPU time, since `forget`."""
-        longest: float = _SECONDS.unpack_from(self._memory)[0]
+        """CPU time, while somebody watched last."""
+        longest: float = _KEPT.unpack_from(self._memory)[0]
         return longest
 
-    def forget(self) -> None:
-        """Begin anew."""
-        _SECONDS.pack_into(self._memory, 0, 0.0)
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch another process's loop beside what the block does."""
+        _KEPT.pack_into(self._memory, 0, 0.0, True)
+        time.sleep(2 * _IDLE_SECONDS)  # until it has seen that
+        _KEPT.pack_into(self._memory, 0, 0.0, True)
+        try:
+            yield
+        finally:
+            _KEPT.pack_into(self._memory, 0, self.longest_seconds, False)
 
     def begin(self) -> None:
-        """Watch the loop that runs, for as long as it does."""
-        self._look(asyncio.get_running_loop(), time.thread_time())
+        """Look at the loop that runs, for as long as it does, whenever somebody watches."""
+        self._look(asyncio.get_running_loop(), None)
 
-    def _look(self, loop: asyncio.AbstractEventLoop, before: float) -> None:
-        now = time.thread_time()
-        if now - before > self.longest_seconds:
-            _SECONDS.pack_into(self._memory, 0, now - before)
-        loop.call_later(_PAUSE_SECONDS, self._look, loop, now)
+    def _look(self, loop: asyncio.AbstractEventLoop, before: float | None) -> None:
+        longest, watched = _KEPT.unpack_from(self._memory)
+        now = time.thread_time() if watched else None
+        if before is not None and now is not None and now - before > longest:
+            _KEPT.pack_into(self._memory, 0, now - before, watched)
+        loop.call_later(_PAUSE_SECONDS if watched else _IDLE_SECONDS, self._look, loop, now)
 
 
 def main(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
@@ -70,16 +71,18 @@ class Bench:
             lambda size_bytes: self._pad(server, size_bytes),
         )
         server.forget_peak()
-        if server.beat is not None:
-            server.beat.forget()
-        if scenario.probed:
-            with probing(server.url, server.client) as probed:
-                figures = scenario.run(work)
-            figures = replace(figures, longest_wait_ms=probed.longest_wait_ms)
-        else:
+        beat = server.beat if scenario.watched else None
+        with ExitStack() as beside:
+            if beat is not None:
+                beside.enter_context(beat.watching())
+            probed = beside.enter_context(probing(server.url, server.client)) if scenario.probed else None
             figures = scenario.run(work)
-        longest_hold_ms = server.beat.longest_seconds * 1e3 if server.beat is not None else None
-        return replace(figures, resident_mb=server.resident_mb(peak=True), longest_hold_ms=longest_hold_ms)
+        return replace(
+            figures,
+            resident_mb=server.resident_mb(peak=True),
+            longest_wait_ms=probed.longest_wait_ms if probed is not None else None,
+            longest_hold_ms=beat.longest_seconds * 1e3 if beat is not None else None,
+        )
 
     def _stock(self, server: Server, stock: Stock) -> None:
         """Put the objects there that a scenario finds, once."""

@@ -98,10 +98,7 @@ class Server:
         while True:
             with suppress(OSError, HTTPException, urllib.error.URLError):
                 self.ask("/readyz", timeout_seconds=5)
-                seconds = time.monotonic() - began
-                if self.beat is not None:
-                    self.beat.forget()  # who is not ready holds up nobody
-                return seconds
+                return time.monotonic() - began
             if self._process.poll() is not None or time.monotonic() - began > _START_SECONDS:
                 raise RuntimeError(f"{self.title} does not start:\n{self.log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.02)
